@@ -1,0 +1,8 @@
+/** Who makes a request, as looked up at the request (decisions 2): the token itself names only session and user. */
+import type { UserDocument } from '../../projections/accounts.js';
+
+/** A signed-in user, or a client on its own behalf; `anonymous` on routes that need no token. */
+export type Principal =
+  | { readonly kind: 'anonymous' }
+  | { readonly kind: 'client'; readonly clientId: string; readonly sessionId: string }
+  | { readonly kind: 'user'; readonly clientId: string; readonly sessionId: string; readonly user: UserDocument };

@@ -1,0 +1,97 @@
+/** The only place that knows statuses: every error a caller can get, with its status and exact message (spec 7, decisions 1 to 7). */
+import { EventTooLargeError } from '../ports/eventStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { Refusal } from '../domain/refusal.js';
+
+/** Status and message of each error. An empty message is made where the error is raised. */
+export const ERRORS = {
+  // Raised by the HTTP layer.
+  authentication_failed: [401, 'Authentication failed.'],
+  forbidden: [403, 'Forbidden.'],
+  not_found: [404, 'Not found.'],
+  method_not_allowed: [405, 'Method not allowed.'],
+  malformed_json: [400, 'Malformed JSON.'],
+  invalid_idempotency_key: [400, 'Invalid idempotency key.'],
+  invalid_position: [400, 'Invalid position.'],
+  unsupported_grant_type: [400, 'Unsupported grant type.'],
+  unsupported_content_type: [415, 'Unsupported content type.'],
+  request_too_large: [413, 'Request too large.'],
+  request_in_progress: [409, 'Request in progress.'],
+  schema: [422, ''],
+  unknown_embed: [422, ''],
+  invalid_tile: [422, 'Invalid tile.'],
+  too_many_requests: [429, 'Too many requests.'],
+  product_not_found: [404, 'Product not found'],
+  category_not_found: [404, 'Category not found'],
+  internal: [500, 'Internal error.'],
+  unavailable: [503, 'Service unavailable.'],
+  // Raised by decisions: the codes of `Refusal`.
+  gift_not_found: [404, 'gift not found'],
+  transaction_not_found: [404, 'transaction not found'],
+  redemption_not_found: [404, 'Redemption not found'],
+  voucher_not_found: [404, 'Voucher not found'],
+  cannot_redeem: [403, 'Cannot redeem this gift.'],
+  cannot_unredeem: [403, 'Cannot unredeem this gift.'],
+  cannot_claim: [403, 'Cannot claim this gift.'],
+  gift_already_redeemed: [405, 'gift already redeemed.'],
+  gift_already_claimed: [405, 'gift already claimed.'],
+  gift_expired: [405, 'gift is expired and cannot be redeemed.'],
+  gift_not_paid: [405, 'gift is not paid for yet.'],
+  gift_cancelled: [405, 'gift is cancelled and cannot be redeemed.'],
+  gift_not_redeemed: [422, 'gift not redeemed.'],
+  redeemed_gift_has_no_codes: [422, 'gift already redeemed.'],
+  invalid_location: [422, 'Invalid location.'],
+  invalid_segment: [422, 'Invalid segment.'],
+  voucher_not_available: [422, 'Voucher not available.'],
+  invalid_product: [422, 'Invalid product.'],
+  invalid_payment_reference: [422, 'Invalid payment reference.'],
+  cannot_use_payment_method: [403, 'Cannot use this payment method.'],
+  receiver_not_found: [422, 'Receiver not found.'],
+  invalid_phone_number: [422, 'Invalid phone number.'],
+  payment_declined: [402, 'Payment declined.'],
+  idempotency_key_reused: [422, 'Idempotency key already used with another request.'],
+} as const satisfies Record<Refusal['code'], readonly [number, string]> & Record<string, readonly [number, string]>;
+
+/** The name of an error. */
+export type ErrorCode = keyof typeof ERRORS;
+
+/** An error of the HTTP layer, with its message where the table has none, and headers. */
+export class HttpError extends Error {
+  override readonly name = 'HttpError';
+  readonly code: ErrorCode;
+  readonly headers: Readonly<Record<string, string>>;
+  constructor(code: ErrorCode, options: { message?: string; headers?: Readonly<Record<string, string>> } = {}) {
+    super(options.message ?? ERRORS[code][1]);
+    this.code = code;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** What a caller is told of an error. `unforeseen`: it belongs in the log. */
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly unforeseen: boolean;
+}
+
+/** Turns whatever was thrown into what the caller is told: only errors meant for callers show their message. */
+export function answerOf(error: unknown): ErrorAnswer {
+  if (error instanceof HttpError) {
+    const [status] = ERRORS[error.code];
+    return { status, code: error.code, message: error.message, headers: error.headers, unforeseen: false };
+  }
+  if (error instanceof Refusal) {
+    const [status, message] = ERRORS[error.code];
+    return { status, code: error.code, message, headers: {}, unforeseen: false };
+  }
+  if (error instanceof UnavailableError) return table('unavailable', { 'Retry-After': '1' }, true);
+  if (error instanceof EventTooLargeError) return table('request_too_large', {}, false);
+  return table('internal', {}, true);
+}
+
+function table(code: ErrorCode, headers: Readonly<Record<string, string>>, unforeseen: boolean): ErrorAnswer {
+  const [status, message] = ERRORS[code];
+  return { status, code, message, headers, unforeseen };
+}

@@ -1,0 +1,90 @@
+/**
+ * What a route is. A resource's file exports its routes as plain objects; the router, the checks before a handler and the
+ * OpenAPI description are all made from them, so none of these can disagree with another.
+ */
+import type { Position } from '../ports/eventStore.js';
+import type { Principal } from './auth/principal.js';
+import type { ErrorCode } from './errors.js';
+
+/** A JSON schema (2020-12 as far as OpenAPI 3.1 and ajv share it). `errors` in `x-errors` are exact messages by keyword, see `validation.ts`. */
+export type Schema = Readonly<Record<string, unknown>>;
+
+/** Who may call a route: `none` needs no token; `any` a client's or a user's; `user` a user's. */
+export type RouteCaller = 'none' | 'any' | 'user';
+
+/** One answer a route gives when it succeeds. */
+export interface SuccessAnswer {
+  readonly status: number;
+  readonly description: string;
+  /** Absent: the answer is no JSON (see `contentType`). */
+  readonly schema?: Schema;
+  readonly example?: unknown;
+  readonly contentType?: string;
+  /** Header names with what they mean, beside those every answer carries. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What a handler is given: everything has been checked. */
+export interface Call {
+  readonly params: Readonly<Record<string, string>>;
+  /** Validated and converted by the route's query schema; list parameters (`embed[]`) are arrays under their name without brackets. */
+  readonly query: Readonly<Record<string, unknown>>;
+  /** The validated body; `{}` where an optional one is absent. */
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Every relation asked for, each step of a dotted one included, in query and body; in the order of the route's table. */
+  readonly embeds: readonly string[];
+  readonly principal: Principal;
+  readonly requestId: string;
+  /** Names this command for ever: an HMAC of caller, route and idempotency key, or random. */
+  readonly commandId: string;
+  /** SHA-256 (base64url) of the canonical body, where the request came with an idempotency key. */
+  readonly bodyHash?: string;
+  /** The position that the caller wants to see at least (`Gift-Position`), already waited for. */
+  readonly position?: Position;
+  /** The address that throttling counts by. */
+  readonly address: string;
+  /** A request header, lower-case name. */
+  header(name: string): string | undefined;
+}
+
+/** What a handler answers. */
+export interface Answer {
+  readonly status: number;
+  /** Sent as JSON; a string is sent as it is, with the route's content type. */
+  readonly body: object | string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Where the log stood after a write: sent as `Gift-Position`. */
+  readonly position?: Position;
+  /** This answer was made from what an earlier request with the same key had appended: sent as `Idempotent-Replayed: true`. */
+  readonly replayed?: boolean;
+}
+
+/** One endpoint. */
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PATCH';
+  /** As @koa/router takes it, without a trailing slash (both are served): `/api/v2/gifts/:giftId`. */
+  readonly path: string;
+  /** One line for the description; `tag` groups it (the file's resource). */
+  readonly summary: string;
+  readonly tag: string;
+  readonly description?: string;
+  readonly caller: RouteCaller;
+  /** Relations that `embed[]` may name. Absent: the route embeds nothing and ignores the parameter. */
+  readonly embeds?: readonly string[];
+  /** An object schema; its properties are the query parameters (a list parameter without its brackets). */
+  readonly query?: Schema;
+  /** An object schema. Absent: the route takes no body. */
+  readonly body?: Schema;
+  readonly bodyOptional?: boolean;
+  /** Form-encoded bodies are taken as well (only the token endpoint). */
+  readonly formBody?: boolean;
+  readonly bodyExample?: unknown;
+  /** Path parameters with what they mean, for the description. */
+  readonly params?: Readonly<Record<string, string>>;
+  /** Path parameters that are gift ids or shortcodes: resolved to ids before keys are scoped; one that is neither is `gift not found`. */
+  readonly giftParam?: string;
+  readonly answers: readonly SuccessAnswer[];
+  /** What it may refuse, beside what every route of its kind may (`pipeline.ts` adds those). */
+  readonly errors: readonly ErrorCode[];
+  handle(call: Call): Promise<Answer>;
+}

@@ -1,0 +1,87 @@
+/**
+ * The catalogue's entries as imports bring them (decisions 9), one stream each: `product-{id}`, `brand-{id}` …
+ * An entry that an import prunes is retired: inactive, never unknown to history and embeds.
+ */
+
+/** An integration method of brands. Ids 1 to 6 have V1 vouchers (spec 4.3). */
+export interface Integration {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Who redeems gifts at points of sale. */
+export interface Merchant {
+  readonly id: string;
+  readonly name: string;
+  readonly adjustment_codes: readonly string[];
+}
+
+/** A brand; `visible_to: null` is visible to everyone. */
+export interface Brand {
+  readonly id: string;
+  readonly name: string;
+  readonly merchant_id: string;
+  readonly integration_id: string | null;
+  readonly consolidated: 0 | 1;
+  readonly consolidated_products: readonly string[];
+  readonly description: string;
+  readonly image_url: string;
+  readonly active: boolean;
+  readonly visible_to: readonly string[] | null;
+}
+
+/** A location. */
+export interface Store {
+  readonly id: string;
+  readonly brand_id: string;
+  readonly name: string;
+  readonly address: string;
+  readonly postcode: string;
+  readonly longitude: number;
+  readonly latitude: number;
+}
+
+/** A voucher segment; `expiry` is in days. */
+export interface Segment {
+  readonly id: string;
+  readonly name: string;
+  readonly voucherType: string;
+  readonly expiry: number;
+  readonly configuration: Readonly<Record<string, unknown>>;
+}
+
+/** What is sold; `sale_price` is in pence. */
+export interface Product {
+  readonly id: string;
+  readonly brand_id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly sale_price: number;
+  readonly image_url: string;
+  readonly active: boolean;
+  readonly segments: readonly string[];
+  readonly valid_days: number;
+}
+
+/** A group of products. */
+export interface Category {
+  readonly id: string;
+  readonly name: string;
+  readonly image_url: string;
+  readonly featured: 0 | 1;
+  readonly products: readonly string[];
+}
+
+/** Entry kinds of the catalogue, with their entries. The kind is the first part of the stream's name. */
+export interface CatalogueKinds {
+  readonly integration: Integration;
+  readonly merchant: Merchant;
+  readonly brand: Brand;
+  readonly store: Store;
+  readonly segment: Segment;
+  readonly product: Product;
+  readonly category: Category;
+}
+
+/** The name of an entry kind. */
+export type CatalogueKind = keyof CatalogueKinds;

@@ -1,0 +1,25 @@
+/** The shape every aggregate has: its state is a fold of its events; decisions are pure functions of that state. */
+
+/** An event as an aggregate knows it: its type, its data. */
+export interface DomainEvent<T extends string = string, D extends object = object> {
+  readonly type: T;
+  readonly data: D;
+}
+
+/** A domain event that stands in the log: with its time (ISO 8601, UTC, milliseconds). A recorded event of the event store is one. */
+export type Happened<E extends DomainEvent> = E & { readonly at: string };
+
+/** How an aggregate's state comes from its events. */
+export interface Aggregate<S, E extends DomainEvent> {
+  /** The state before the first event. */
+  readonly initial: S;
+  /** The state after one more event. Unknown event types leave it as it is. */
+  evolve(state: S, event: Happened<E>): S;
+}
+
+/** Folds a stream. */
+export function fold<S, E extends DomainEvent>(aggregate: Aggregate<S, E>, events: Iterable<Happened<E>>): S {
+  let state = aggregate.initial;
+  for (const event of events) state = aggregate.evolve(state, event);
+  return state;
+}

@@ -1,0 +1,234 @@
+/** One gift's life, from its issue on. Stream `gift-{id}`. */
+import type { Aggregate, DomainEvent, Happened } from './decider.js';
+import { Refusal } from './refusal.js';
+
+/** The stream of a gift. */
+export const giftStream = (id: string): string => `gift-${id}`;
+
+/** Who a gift was sent to; nobody: it is shared by URL. A phone number stands here as its HMAC only. */
+export interface Receiver {
+  readonly user_id?: string;
+  readonly phone_hash?: string;
+}
+
+/** The gift is paid for. `value` is pence, `expires_on` the last valid day (UTC), `index` its place in the purchase. */
+export type GiftIssued = DomainEvent<'GiftIssued', {
+  readonly transaction_id: string;
+  readonly index: number;
+  readonly message_id: string;
+  readonly product_id: string;
+  readonly brand_id: string;
+  readonly value: number;
+  readonly sender_id: string;
+  readonly receiver: Receiver;
+  readonly purchased_at: string;
+  readonly expires_on: string;
+}>;
+
+/** A gift without a receiver was made one's own. */
+export type GiftClaimed = DomainEvent<'GiftClaimed', { readonly user_id: string }>;
+
+/**
+ * Redeemed at a location, with the brand, product and value of the day. `location_merchant_id` is the location's merchant;
+ * `merchant_id` is the same where the gift was valid for it, else null (decisions 2: it decides who may unredeem).
+ */
+export type GiftRedeemed = DomainEvent<'GiftRedeemed', {
+  readonly redemption_id: string;
+  readonly location_id: string;
+  readonly location_merchant_id: string;
+  readonly merchant_id: string | null;
+  readonly brand_id: string;
+  readonly product_id: string;
+  readonly value: number;
+}>;
+
+/** The latest redemption was reversed. */
+export type GiftUnredeemed = DomainEvent<'GiftUnredeemed', { readonly redemption_id: string }>;
+
+/** The gift's one voucher. Secret: `code`, `pin`. `expires_at` is ISO 8601 UTC. The segment is as it was then. */
+export type VoucherAssigned = DomainEvent<'VoucherAssigned', {
+  readonly voucher_id: string;
+  readonly code: string;
+  readonly pin: string | null;
+  readonly segment_id: string;
+  readonly expires_at: string;
+}>;
+
+/** The gift can no longer be used; `reason` says why. */
+export type GiftCancelled = DomainEvent<'GiftCancelled', { readonly reason: string }>;
+
+/** Events of a gift's stream. */
+export type GiftEvent = GiftIssued | GiftClaimed | GiftRedeemed | GiftUnredeemed | VoucherAssigned | GiftCancelled;
+
+/** A redemption as decisions need it. */
+export interface RedemptionState {
+  readonly id: string;
+  readonly redeemed: boolean;
+  readonly merchant_id: string | null;
+}
+
+/** What is known of an issued gift. */
+export interface IssuedGift {
+  readonly status: 'issued' | 'redeemed' | 'cancelled';
+  readonly issued: GiftIssued['data'];
+  readonly claimedBy?: string;
+  /** In order of time; only the last can be redeemed. */
+  readonly redemptions: readonly RedemptionState[];
+  readonly voucher?: VoucherAssigned['data'];
+}
+
+/** What is known of a gift. */
+export type Gift = { readonly status: 'none' } | IssuedGift;
+
+/** The fold. */
+export const giftAggregate: Aggregate<Gift, GiftEvent> = {
+  initial: { status: 'none' },
+  evolve(state: Gift, event: Happened<GiftEvent>): Gift {
+    if (event.type === 'GiftIssued') return { status: 'issued', issued: event.data, redemptions: [] };
+    if (state.status === 'none') return state;
+    switch (event.type) {
+      case 'GiftClaimed':
+        return { ...state, claimedBy: event.data.user_id };
+      case 'GiftRedeemed': {
+        const redemption = { id: event.data.redemption_id, redeemed: true, merchant_id: event.data.merchant_id };
+        return { ...state, status: 'redeemed', redemptions: [...state.redemptions, redemption] };
+      }
+      case 'GiftUnredeemed': {
+        const redemptions = state.redemptions.map((redemption) => (redemption.id === event.data.redemption_id ? { ...redemption, redeemed: false } : redemption));
+        return { ...state, status: 'issued', redemptions };
+      }
+      case 'VoucherAssigned':
+        return { ...state, voucher: event.data };
+      case 'GiftCancelled':
+        return { ...state, status: 'cancelled' };
+      default:
+        return event satisfies never, state;
+    }
+  },
+};
+
+/** How the payment of a gift stands; an issued gift is `charged`. */
+export type PaymentState = 'pending' | 'charged' | 'declined';
+
+/** Who asks, as far as a gift's decisions care. */
+export interface GiftCaller {
+  readonly user_id: string;
+  /** The user's merchant, and whether the gift is valid for it by today's catalogue; absent for customers. */
+  readonly merchant?: { readonly id: string; readonly valid: boolean; readonly permissions: readonly string[] };
+}
+
+/** What every decision about a gift is told from outside. */
+export interface GiftFacts {
+  /** ISO 8601, UTC. */
+  readonly now: string;
+  readonly payment: PaymentState;
+  readonly caller: GiftCaller;
+  /** Who owns the number the gift was sent to, where it was sent to one and somebody does. */
+  readonly phoneOwner?: string;
+}
+
+/** The gift's owner (decisions 2): its receiver; without one who claimed it, else its sender; `undefined` while nobody has the phone number. */
+export function ownerOf(gift: Pick<IssuedGift, 'issued' | 'claimedBy'>, phoneOwner: string | undefined): string | undefined {
+  const { receiver, sender_id } = gift.issued;
+  if (receiver.user_id !== undefined) return receiver.user_id;
+  if (receiver.phone_hash !== undefined) return phoneOwner;
+  return gift.claimedBy ?? sender_id;
+}
+
+/** True after the last valid day, in UTC. */
+export function isExpired(expiresOn: string, now: string): boolean {
+  return now.slice(0, 10) > expiresOn;
+}
+
+/** Whether the caller may redeem the gift: its owner, or a merchant user with the permission, for whose merchant it is valid (spec 5.3). */
+export function mayRedeem(gift: Pick<IssuedGift, 'issued' | 'claimedBy'>, facts: Pick<GiftFacts, 'caller' | 'phoneOwner'>): boolean {
+  const { caller, phoneOwner } = facts;
+  if (caller.merchant?.valid === true && caller.merchant.permissions.includes('redeem')) return true;
+  return ownerOf(gift, phoneOwner) === caller.user_id;
+}
+
+/** Redeems. @throws Refusal `cannot_redeem`, `invalid_location`, or the state's. */
+export function redeem(
+  gift: IssuedGift,
+  facts: GiftFacts & {
+    /** The location asked for; `undefined` when there is no such location. `valid`: the gift is valid for the location's merchant. */
+    readonly location: { readonly id: string; readonly merchant_id: string; readonly valid: boolean } | undefined;
+    readonly redemptionId: string;
+  },
+): GiftRedeemed[] {
+  const { location, caller } = facts;
+  if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
+  const asOwner = ownerOf(gift, facts.phoneOwner) === caller.user_id;
+  if (location === undefined || (!asOwner && location.merchant_id !== caller.merchant?.id)) throw new Refusal('invalid_location');
+  refuseUnlessUsable(gift, facts);
+  const { brand_id, product_id, value } = gift.issued;
+  return [{
+    type: 'GiftRedeemed',
+    data: {
+      redemption_id: facts.redemptionId,
+      location_id: location.id,
+      location_merchant_id: location.merchant_id,
+      merchant_id: location.valid ? location.merchant_id : null,
+      brand_id,
+      product_id,
+      value,
+    },
+  }];
+}
+
+/** Whether the caller may reverse this redemption, or (`undefined`) any of this gift. */
+function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemption: RedemptionState | undefined): boolean {
+  const { merchant } = caller;
+  if (merchant === undefined || !merchant.permissions.includes('unredeem')) return false;
+  if (redemption !== undefined) return redemption.merchant_id === null ? merchant.valid : redemption.merchant_id === merchant.id;
+  return merchant.valid || gift.redemptions.some((one) => one.merchant_id === merchant.id);
+}
+
+/**
+ * Reverses a redemption, `latest` or one by id. @throws Refusal `cannot_unredeem`; `gift_not_found` (`latest` of a gift that has none);
+ * `redemption_not_found`; `gift_not_redeemed`.
+ */
+export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redemptionId: string }): GiftUnredeemed[] {
+  const latest = gift.redemptions.at(-1);
+  const redemption = facts.redemptionId === 'latest' ? latest : gift.redemptions.find((one) => one.id === facts.redemptionId);
+  if (!mayUnredeem(gift, facts.caller, redemption)) throw new Refusal('cannot_unredeem');
+  if (redemption === undefined) throw new Refusal(facts.redemptionId === 'latest' ? 'gift_not_found' : 'redemption_not_found');
+  if (!redemption.redeemed) throw new Refusal('gift_not_redeemed');
+  return [{ type: 'GiftUnredeemed', data: { redemption_id: redemption.id } }];
+}
+
+/** Makes the caller the owner of a gift without a receiver; the owner again: no event. @throws Refusal `cannot_claim`, `gift_already_claimed`, or the state's. */
+export function claim(gift: IssuedGift, facts: GiftFacts): GiftClaimed[] {
+  const { receiver } = gift.issued;
+  if (receiver.user_id !== undefined || receiver.phone_hash !== undefined) throw new Refusal('cannot_claim');
+  if (gift.claimedBy === facts.caller.user_id) return [];
+  if (gift.claimedBy !== undefined) throw new Refusal('gift_already_claimed');
+  refuseUnlessUsable(gift, facts);
+  return [{ type: 'GiftClaimed', data: { user_id: facts.caller.user_id } }];
+}
+
+/** Refuses a new voucher where the caller or the gift's state does not allow one. @throws Refusal */
+export function refuseNewVoucher(gift: IssuedGift, facts: GiftFacts): void {
+  if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
+  refuseUnlessUsable(gift, facts);
+}
+
+/** Gives the gift its voucher; a gift that has one keeps it: no event. @throws Refusal */
+export function assignVoucher(gift: IssuedGift, facts: GiftFacts, voucher: VoucherAssigned['data']): VoucherAssigned[] {
+  if (gift.voucher !== undefined) return [];
+  refuseNewVoucher(gift, facts);
+  return [{ type: 'VoucherAssigned', data: voucher }];
+}
+
+/** Cancels a gift that is neither redeemed nor cancelled: no event otherwise. */
+export function cancel(gift: IssuedGift, reason: string): GiftCancelled[] {
+  return gift.status === 'issued' ? [{ type: 'GiftCancelled', data: { reason } }] : [];
+}
+
+/** The order of the state's refusals: payment, cancelled, redeemed, expired (decisions 1, 3). */
+function refuseUnlessUsable(gift: IssuedGift, facts: Pick<GiftFacts, 'now' | 'payment'>): void {
+  if (facts.payment === 'pending') throw new Refusal('gift_not_paid');
+  if (facts.payment === 'declined' || gift.status === 'cancelled') throw new Refusal('gift_cancelled');
+  if (gift.status === 'redeemed') throw new Refusal('gift_already_redeemed');
+  if (isExpired(gift.issued.expires_on, facts.now)) throw new Refusal('gift_expired');
+}

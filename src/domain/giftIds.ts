@@ -1,0 +1,55 @@
+/**
+ * Gift ids and shortcodes: two spellings of the same random 80 bits (decisions 4), so either names the gift's stream without a look-up.
+ * The id is 20 hexadecimal digits; the shortcode is 16 characters of Crockford's base 32 (no I, L, O, U).
+ */
+import { createHash } from 'node:crypto';
+
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const BYTES = 10;
+const ID = /^[0-9a-f]{20}$/;
+const SHORTCODE = /^[0-9A-HJKMNP-TV-Z]{16}$/;
+
+/** The ids that one gift of a purchase gets. */
+export interface GiftIds {
+  readonly gift_id: string;
+  readonly message_id: string;
+}
+
+/** The shortcode of a gift id. */
+export function shortcodeOf(giftId: string): string {
+  let code = '';
+  for (let at = 0; at < 20; at += 5) {
+    const bits = Number.parseInt(giftId.slice(at, at + 5), 16);
+    code += ALPHABET.charAt((bits >>> 15) & 31) + ALPHABET.charAt((bits >>> 10) & 31) + ALPHABET.charAt((bits >>> 5) & 31) + ALPHABET.charAt(bits & 31);
+  }
+  return code;
+}
+
+/**
+ * The gift id that an id or a shortcode spells, or `undefined` where it is neither.
+ * A shortcode is read without regard to case, and O as 0, I and L as 1 (Crockford's decoding rule).
+ */
+export function giftIdOf(identifier: string): string | undefined {
+  if (ID.test(identifier)) return identifier;
+  if (identifier.length !== 16) return undefined;
+  const code = identifier.toUpperCase().replaceAll('O', '0').replaceAll(/[IL]/g, '1');
+  if (!SHORTCODE.test(code)) return undefined;
+  let id = '';
+  for (let at = 0; at < 16; at += 4) {
+    let bits = 0;
+    for (const letter of code.slice(at, at + 4)) bits = bits * 32 + ALPHABET.indexOf(letter);
+    id += bits.toString(16).padStart(5, '0');
+  }
+  return id;
+}
+
+/** The ids of a purchase's gifts, by index, from its random 256-bit seed (hexadecimal): one SHAKE256 output, 80 bits an id. */
+export function deriveGiftIds(seed: string, count: number): GiftIds[] {
+  const output = createHash('shake256', { outputLength: count * BYTES * 2 }).update(seed, 'hex').digest('hex');
+  const ids: GiftIds[] = [];
+  for (let index = 0; index < count; index++) {
+    const at = index * BYTES * 4;
+    ids.push({ gift_id: output.slice(at, at + 20), message_id: output.slice(at + 20, at + 40) });
+  }
+  return ids;
+}

@@ -1,0 +1,134 @@
+/** A purchase and its payment. Stream `transaction-{id}`. */
+import type { Aggregate, DomainEvent, Happened } from './decider.js';
+import { deriveGiftIds } from './giftIds.js';
+import type { GiftIssued, Receiver } from './gift.js';
+
+/** The stream of a transaction. */
+export const transactionStream = (id: string): string => `transaction-${id}`;
+
+/** One receiver as a purchase names it: by phone (E.164, personal; with its HMAC), by user, or neither (shared by URL). */
+export interface PurchaseReceiver {
+  readonly phone_number?: string;
+  readonly phone_hash?: string;
+  readonly user_id?: string;
+}
+
+/**
+ * All gifts of one purchase, atomically. Secret: `seed` (32 random bytes, hexadecimal; every id comes from it).
+ * Personal: `receivers[].phone_number`, `message`. `sale_price` and `total` are pence; `expires_on` is the last valid day (UTC).
+ */
+export type GiftsPurchased = DomainEvent<'GiftsPurchased', {
+  readonly transaction_id: string;
+  readonly seed: string;
+  readonly buyer_id: string;
+  readonly product_id: string;
+  readonly brand_id: string;
+  readonly product_name: string;
+  readonly sale_price: number;
+  readonly total: number;
+  readonly payment_reference: string;
+  readonly expires_on: string;
+  readonly message: string;
+  readonly receivers: readonly PurchaseReceiver[];
+}>;
+
+/** The charge is about to be asked for; only who wrote this asks. `at` of the first one is when the provider's key began to count. */
+export type ChargeStarted = DomainEvent<'ChargeStarted', {
+  readonly amount: number;
+  readonly payment_reference: string;
+}>;
+
+/** The provider took the money. `charge_id` is the provider's. */
+export type PaymentCharged = DomainEvent<'PaymentCharged', {
+  readonly amount: number;
+  readonly provider: string;
+  readonly charge_id: string;
+}>;
+
+/** The provider refused for good; every gift of the purchase is cancelled. `code` is the provider's decline code. */
+export type PaymentDeclined = DomainEvent<'PaymentDeclined', {
+  readonly provider: string;
+  readonly code: string;
+}>;
+
+/** Events of a transaction's stream. */
+export type PurchaseEvent = GiftsPurchased | ChargeStarted | PaymentCharged | PaymentDeclined;
+
+/** What is known of a transaction. */
+export type Purchase =
+  | { readonly status: 'none' }
+  | {
+      readonly status: 'pending' | 'charged' | 'declined';
+      readonly purchase: GiftsPurchased['data'];
+      readonly purchasedAt: string;
+      /** When the charge was first asked for. */
+      readonly chargeStartedAt?: string;
+      /** When the provider's answer was recorded. */
+      readonly settledAt?: string;
+      readonly declineCode?: string;
+    };
+
+/** The fold. */
+export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
+  initial: { status: 'none' },
+  evolve(state: Purchase, event: Happened<PurchaseEvent>): Purchase {
+    if (event.type === 'GiftsPurchased') return { status: 'pending', purchase: event.data, purchasedAt: event.at };
+    if (state.status === 'none') return state;
+    switch (event.type) {
+      case 'ChargeStarted':
+        return state.chargeStartedAt === undefined ? { ...state, chargeStartedAt: event.at } : state;
+      case 'PaymentCharged':
+        return { ...state, status: 'charged', settledAt: event.at };
+      case 'PaymentDeclined':
+        return { ...state, status: 'declined', settledAt: event.at, declineCode: event.data.code };
+      default:
+        return event satisfies never, state;
+    }
+  },
+};
+
+/** Starting the charge: no event when it has been started or settled already. */
+export function startCharge(state: Purchase): ChargeStarted[] {
+  if (state.status !== 'pending' || state.chargeStartedAt !== undefined) return [];
+  return [{ type: 'ChargeStarted', data: { amount: state.purchase.total, payment_reference: state.purchase.payment_reference } }];
+}
+
+/** The provider's answer: recorded once; a second one changes nothing. */
+export function settleCharge(state: Purchase, outcome: PaymentCharged | PaymentDeclined): (PaymentCharged | PaymentDeclined)[] {
+  return state.status === 'pending' ? [outcome] : [];
+}
+
+/** Who a gift is for, as its stream keeps it: never a phone number. */
+export function receiverOf(receiver: PurchaseReceiver | undefined): Receiver {
+  if (receiver?.user_id !== undefined) return { user_id: receiver.user_id };
+  if (receiver?.phone_hash !== undefined) return { phone_hash: receiver.phone_hash };
+  return {};
+}
+
+/**
+ * The events that issue the gifts with the given indexes (default all), with each gift's id.
+ * The same purchase always gives the same events.
+ */
+export function issueGifts(purchase: GiftsPurchased['data'], purchasedAt: string, indexes?: readonly number[]): { giftId: string; event: GiftIssued }[] {
+  const ids = deriveGiftIds(purchase.seed, purchase.receivers.length);
+  return (indexes ?? ids.map((_, index) => index)).flatMap((index) => {
+    const own = ids[index];
+    if (own === undefined) return [];
+    const event: GiftIssued = {
+      type: 'GiftIssued',
+      data: {
+        transaction_id: purchase.transaction_id,
+        index,
+        message_id: own.message_id,
+        product_id: purchase.product_id,
+        brand_id: purchase.brand_id,
+        value: purchase.sale_price,
+        sender_id: purchase.buyer_id,
+        receiver: receiverOf(purchase.receivers[index]),
+        purchased_at: purchasedAt,
+        expires_on: purchase.expires_on,
+      },
+    };
+    return [{ giftId: own.gift_id, event }];
+  });
+}

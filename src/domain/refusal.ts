@@ -1,0 +1,36 @@
+/** What a decision may refuse. The API's error table gives each its status and message. */
+export type RefusalCode =
+  | 'gift_not_found'
+  | 'transaction_not_found'
+  | 'redemption_not_found'
+  | 'voucher_not_found'
+  | 'cannot_redeem'
+  | 'cannot_unredeem'
+  | 'cannot_claim'
+  | 'gift_already_redeemed'
+  | 'gift_already_claimed'
+  | 'gift_expired'
+  | 'gift_not_paid'
+  | 'gift_cancelled'
+  | 'gift_not_redeemed'
+  | 'redeemed_gift_has_no_codes'
+  | 'invalid_location'
+  | 'invalid_segment'
+  | 'voucher_not_available'
+  | 'invalid_product'
+  | 'invalid_payment_reference'
+  | 'cannot_use_payment_method'
+  | 'receiver_not_found'
+  | 'invalid_phone_number'
+  | 'payment_declined'
+  | 'idempotency_key_reused';
+
+/** A command was understood and refused: nothing was appended. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+  readonly code: RefusalCode;
+  constructor(code: RefusalCode) {
+    super(code);
+    this.code = code;
+  }
+}

@@ -1,0 +1,28 @@
+/** What a read model is: a fold of events into documents (`design`: projections name documents, the projector runs them). */
+import type { RecordedEvent } from '../ports/eventStore.js';
+import type { Body, CollectionSpec, IndexSpec } from '../ports/readStore.js';
+
+/** One read model. */
+export interface Projection<B extends Body = Body> {
+  /** The collection's name too: lower-case letters, digits and `_`. */
+  readonly name: string;
+  /** Raised when documents or fold change: a new version is built beside the old one and swapped in. */
+  readonly version: number;
+  readonly indexes: readonly IndexSpec[];
+  /** The event types it folds; others never reach it. */
+  readonly types: readonly string[];
+  /** The documents that an event touches, in order; may be none. The event itself decides: no look-ups. */
+  documentIds(event: RecordedEvent): readonly string[];
+  /** The document after one more event: pure. `index` is the document's place in `documentIds(event)`. Never called for an event at or below the document's position. */
+  evolve(document: B | undefined, event: RecordedEvent, id: string, index: number): B;
+}
+
+/** The collection of a projection. */
+export function collectionOf(projection: Pick<Projection, 'name' | 'version' | 'indexes'>): CollectionSpec {
+  return { name: projection.name, version: projection.version, indexes: projection.indexes };
+}
+
+/** The name under which a projection keeps its checkpoint: `gifts@1`. */
+export function checkpointName(projection: Pick<Projection, 'name' | 'version'>): string {
+  return `${projection.name}@${projection.version}`;
+}
