@@ -1,0 +1,55 @@
+/** The keys of an installation: as set, or made once and kept beside the embedded engines' files. */
+import { randomBytes } from 'node:crypto';
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from './config.js';
+
+/** Both are secret. */
+export interface Keys {
+  /** The first signs access tokens, all verify. */
+  readonly tokenKeys: readonly string[];
+  /** The key of every HMAC in stream names and command ids. Losing it loses usernames and phone numbers. */
+  readonly hashKey: Buffer;
+}
+
+/**
+ * The keys of this configuration. Makes `token.key` and `hash.key` (mode 0600) in the data folder where they are neither set nor kept yet;
+ * of several processes that start at once one makes them. @throws Error when a kept key is cut short.
+ */
+export function loadKeys(config: Pick<Config, 'dataDir' | 'tokenKeys' | 'hashKey'>): Keys {
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  return {
+    tokenKeys: config.tokenKeys ?? [kept(join(config.dataDir, 'token.key'))],
+    hashKey: Buffer.from(config.hashKey ?? kept(join(config.dataDir, 'hash.key'))),
+  };
+}
+
+function kept(file: string): string {
+  const read = (): string | undefined => {
+    try {
+      return readFileSync(file, 'utf8').trim();
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw error;
+    }
+  };
+  const key = read() ?? (make(file), read());
+  if (key === undefined || key.length < 43) throw new Error(`${file} is not a whole key: put back the one this installation was started with`);
+  return key;
+}
+
+/** Writes the key whole before it gets its name, so that nobody ever reads half of one. */
+function make(file: string): void {
+  const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  const descriptor = openSync(draft, 'wx', 0o600);
+  writeSync(descriptor, `${randomBytes(32).toString('base64url')}\n`);
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+  try {
+    linkSync(draft, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(draft);
+  }
+}
