@@ -1,0 +1,107 @@
+/** Pages of a list (spec 2.1, decisions 5): the query parameters, and the envelope around one page. */
+import type { Embedded } from './embedded.js';
+import type { Schema } from './route.js';
+
+const PER_PAGE = 20;
+const MAX_PER_PAGE = 100;
+/** Enough for any list, and `page * per_page` stays exact. */
+const MAX_PAGE = 2_147_483_647;
+
+/** The query parameters of a paginated list: spread into the `properties` of a route's query schema. */
+export const pageParameters = {
+  page: { type: 'integer', minimum: 1, maximum: MAX_PAGE, default: 1, description: 'The page, counted from 1. Past the end it is empty.' },
+  per_page: { type: 'integer', minimum: 1, maximum: MAX_PER_PAGE, default: PER_PAGE, description: 'How many entries a page holds.' },
+} as const;
+
+/** Which page is asked for; `page` counts from 1. */
+export interface PageRequest {
+  readonly page: number;
+  readonly perPage: number;
+}
+
+/** The page that a validated query asks for. */
+export function pageRequest(query: Readonly<Record<string, unknown>>): PageRequest {
+  return { page: (query['page'] as number | undefined) ?? 1, perPage: (query['per_page'] as number | undefined) ?? PER_PAGE };
+}
+
+/** The entries of a page, out of all. */
+export function pageOf<T>(all: readonly T[], { page, perPage }: PageRequest): T[] {
+  return all.slice((page - 1) * perPage, page * perPage);
+}
+
+/** What an envelope is made of. */
+export interface PageContent extends PageRequest {
+  /** Where callers reach the service, without a path of its own or with one; a trailing slash does no harm. */
+  readonly publicUrl: string;
+  /** The path of the listing, from `/`. */
+  readonly path: string;
+  /** The request's query as it came, without `?`: its other parameters stay in the addresses of the pages. */
+  readonly rawQuery: string;
+  /** How many entries there are on all pages. */
+  readonly total: number;
+  /** The entries of this page. */
+  readonly data: readonly object[];
+  /** `undefined`: nothing was requested, answered as `[]`. */
+  readonly embedded: Embedded | undefined;
+}
+
+/** One page, as it is answered. */
+export interface Page {
+  readonly current_page: number;
+  readonly data: readonly object[];
+  readonly from: number;
+  readonly to: number;
+  readonly last_page: number;
+  readonly next_page_url: string | null;
+  readonly prev_page_url: string | null;
+  readonly path: string;
+  readonly per_page: number;
+  readonly total: number;
+  readonly embedded: Embedded | readonly never[];
+}
+
+/** The envelope of one page. Past the end `from` and `to` are 0 and the previous page is the last. */
+export function paginate(content: PageContent): Page {
+  const { page, perPage, total, data } = content;
+  const address = content.publicUrl.replace(/\/+$/, '') + content.path;
+  const lastPage = Math.max(1, Math.ceil(total / perPage));
+  const from = data.length === 0 ? 0 : (page - 1) * perPage + 1;
+  return {
+    current_page: page,
+    data,
+    from,
+    to: data.length === 0 ? 0 : from + data.length - 1,
+    last_page: lastPage,
+    next_page_url: page < lastPage ? pageUrl(address, content.rawQuery, page + 1) : null,
+    prev_page_url: page > 1 ? pageUrl(address, content.rawQuery, Math.min(page - 1, lastPage)) : null,
+    path: address,
+    per_page: perPage,
+    total,
+    embedded: content.embedded ?? [],
+  };
+}
+
+function pageUrl(address: string, rawQuery: string, page: number): string {
+  const parameters = new URLSearchParams(rawQuery);
+  parameters.set('page', String(page));
+  return `${address}?${parameters.toString()}`;
+}
+
+/** The schema of a page of entities. */
+export function pageSchema(entity: Schema, embedded: Schema): Schema {
+  const url = { type: ['string', 'null'], format: 'uri' };
+  const properties = {
+    current_page: { type: 'integer', minimum: 1, description: 'Page number of this page.' },
+    data: { type: 'array', items: entity, description: 'The entities on this page.' },
+    from: { type: 'integer', minimum: 0, description: 'Index of the first item on the page, counted from 1; 0 on an empty page.' },
+    to: { type: 'integer', minimum: 0, description: 'Index of the last item on the page; 0 on an empty page.' },
+    last_page: { type: 'integer', minimum: 1, description: 'The last page.' },
+    next_page_url: { ...url, description: 'Address of the next page, null on the last.' },
+    prev_page_url: { ...url, description: 'Address of the previous page, null on the first.' },
+    path: { type: 'string', format: 'uri', description: 'Address of the listing, without a query.' },
+    per_page: { type: 'integer', minimum: 1, maximum: MAX_PER_PAGE, description: 'Page size.' },
+    total: { type: 'integer', minimum: 0, description: 'How many items there are on all pages.' },
+    embedded: { anyOf: [embedded, { type: 'array', maxItems: 0 }], description: 'The embedded entities; `[]` when none were requested.' },
+  };
+  return { type: 'object', additionalProperties: false, required: Object.keys(properties), properties };
+}
