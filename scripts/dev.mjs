@@ -1,0 +1,56 @@
+/** `npm run dev`: compiles at every change and starts the service again with what came out. The settings are those of `npm start`. */
+import { spawn } from 'node:child_process';
+import { watch } from 'node:fs';
+import { build, root, tsc } from './build.mjs';
+
+/** One save is compiled to several files: the service starts again when they have all been written. */
+const QUIET_MS = 200;
+
+process.chdir(root);
+// Even with errors there may be something to start: the watching compiler shows them again and again.
+build();
+
+const compiler = spawn(process.execPath, [tsc, '--watch', '--preserveWatchOutput'], { stdio: 'inherit' });
+let stopping = false;
+let service;
+
+/** Starts the service. One that ends by itself is left so until the next change. */
+function start() {
+  const child = spawn(process.execPath, ['--enable-source-maps', 'dist/src/main.js'], { stdio: 'inherit' });
+  service = child;
+  child.once('exit', (code, signal) => {
+    if (service !== child) return;
+    service = undefined;
+    if (!stopping) console.error(`The service ended (${signal ?? `exit code ${code}`}); it starts again at the next change.`);
+  });
+}
+
+function restart() {
+  const last = service;
+  service = undefined;
+  if (last === undefined) return start();
+  last.once('exit', () => {
+    if (!stopping && service === undefined) start();
+  });
+  last.kill('SIGTERM');
+}
+
+start();
+let quiet;
+const watcher = watch('dist/src', { recursive: true }, (_kind, file) => {
+  if (stopping || !file?.endsWith('.js')) return;
+  clearTimeout(quiet);
+  quiet = setTimeout(restart, QUIET_MS);
+});
+
+function stop(code) {
+  if (stopping) return;
+  stopping = true;
+  process.exitCode = code;
+  clearTimeout(quiet);
+  watcher.close();
+  compiler.kill('SIGTERM');
+  service?.kill('SIGTERM');
+}
+compiler.once('exit', (code) => stop(code ?? 0));
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => stop(0));

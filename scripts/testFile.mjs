@@ -1,0 +1,114 @@
+/** Runs one compiled test file in a process of its own and tells what became of it. */
+import { spawn } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+
+/** A file that runs longer is killed, and has failed. */
+const FILE_MS = 180_000;
+/** How long a file may still run after its last output once it has reported; then it has left something open. */
+const EXIT_MS = 8_000;
+/** How long processes that a test started may outlive it. */
+const ORPHAN_MS = 2_000;
+
+const groups = new Set();
+
+/** Ends whatever is still running, when the run itself is interrupted. */
+export function killAll() {
+  for (const group of groups) kill(group);
+}
+
+function kill(group) {
+  try {
+    process.kill(-group, 'SIGKILL');
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
+}
+
+/** Processes of a group that still run. Those that have ended and wait for their parent do not count, nor can they be seen where there is no /proc. */
+function running(group) {
+  let ids = [];
+  try {
+    ids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  } catch {
+    return [];
+  }
+  return ids.filter((id) => {
+    try {
+      const [state, , pgrp] = readFileSync(`/proc/${id}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+      return pgrp === String(group) && state !== 'Z' && state !== 'X';
+    } catch {
+      return false; // it has just ended
+    }
+  });
+}
+
+async function outlives(group) {
+  const until = Date.now() + ORPHAN_MS;
+  while (running(group).length > 0) {
+    if (Date.now() > until) return true;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  return false;
+}
+
+/** Totals of every report in the output of uvu. */
+function totalsOf(output) {
+  const sum = (name) => [...output.matchAll(new RegExp(`^  ${name}: +(\\d+)$`, 'gm'))].reduce((total, match) => total + Number(match[1]), 0);
+  return { reported: /^  Total: +\d+$/m.test(output), total: sum('Total'), passed: sum('Passed'), skipped: sum('Skipped') };
+}
+
+/**
+ * @param file path of the compiled file
+ * @param env of its process
+ * @returns counts of tests, names of what was skipped, `trouble` (why the file has failed beside its tests) and everything it printed.
+ */
+export async function runTestFile(file, env) {
+  const started = Date.now();
+  const child = spawn(process.execPath, ['--enable-source-maps', file], { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+  groups.add(child.pid);
+  let output = '';
+  const trouble = [];
+  let exitTimer;
+  const bound = setTimeout(() => {
+    trouble.push(`killed: did not end within ${FILE_MS / 1000} s`);
+    kill(child.pid);
+  }, FILE_MS);
+  const heard = (chunk) => {
+    output += chunk;
+    clearTimeout(exitTimer);
+    if (!/^  Duration: /m.test(output)) return;
+    exitTimer = setTimeout(() => {
+      trouble.push(`killed: still running ${EXIT_MS / 1000} s after its results (something was left open)`);
+      kill(child.pid);
+    }, EXIT_MS);
+  };
+  child.stdout.setEncoding('utf8').on('data', heard);
+  child.stderr.setEncoding('utf8').on('data', heard);
+  const closed = new Promise((resolve) => child.once('close', resolve));
+  const [code, signal] = await new Promise((resolve) => child.once('exit', (...ended) => resolve(ended)));
+  clearTimeout(bound);
+  clearTimeout(exitTimer);
+  if (await outlives(child.pid)) {
+    trouble.push('left processes running');
+    kill(child.pid);
+  }
+  await closed;
+  clearTimeout(exitTimer);
+  groups.delete(child.pid);
+  const counts = totalsOf(output);
+  const failed = counts.total - counts.passed;
+  if (!counts.reported && trouble.length === 0) trouble.push(`ended before it reported (${signal ?? `exit code ${code}`})`);
+  else if (failed === 0 && code !== 0 && trouble.length === 0) trouble.push(`${signal ?? `exit code ${code}`} though no test failed`);
+  const names = [...output.matchAll(/^(?:.*\D )?skipped: (.+)$/gm)].map((match) => match[1]);
+  // A test that says that it is skipped and returns is no pass.
+  const unseen = Math.min(counts.passed, Math.max(0, names.length - counts.skipped));
+  return {
+    passed: counts.passed - unseen,
+    failed: failed + (trouble.length > 0 ? 1 : 0),
+    skipped: counts.skipped + unseen,
+    names,
+    trouble,
+    output,
+    ms: Date.now() - started,
+  };
+}
