@@ -2,6 +2,7 @@
  * The catalogue's entries as imports bring them (decisions 9), one stream each: `product-{id}`, `brand-{id}` …
  * An entry that an import prunes is retired: inactive, never unknown to history and embeds.
  */
+import type { EntryEvent } from './entry.js';
 
 /** An integration method of brands. Ids 1 to 6 have V1 vouchers (spec 4.3). */
 export interface Integration {
@@ -85,3 +86,12 @@ export interface CatalogueKinds {
 
 /** The name of an entry kind. */
 export type CatalogueKind = keyof CatalogueKinds;
+
+/** The names of all entry kinds, in the order in which imports bring them in: what is referred to comes first. */
+export const CATALOGUE_KINDS = ['integration', 'merchant', 'segment', 'brand', 'product', 'store', 'category'] as const satisfies readonly CatalogueKind[];
+
+/** The stream of an entry. */
+export const catalogueStream = (kind: CatalogueKind, id: string): string => `${kind}-${id}`;
+
+/** Events of the catalogue. None has secret or personal fields; `BrandAdded` and `BrandChanged` name users by id in `visible_to`. */
+export type CatalogueEvent = { [K in CatalogueKind]: EntryEvent<K, CatalogueKinds[K]> }[CatalogueKind];
