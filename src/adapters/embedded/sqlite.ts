@@ -1,0 +1,214 @@
+/** SQLite files of the embedded engines: opened with one set of settings, and only when they are ours and whole. */
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import Sqlite from 'better-sqlite3';
+import type { Database } from 'better-sqlite3';
+import { UnavailableError } from '../../ports/unavailable.js';
+
+/** What a data file is for: it decides what can be done about a bad one. */
+export type DataFileKind = 'event log' | 'read store';
+
+/** Whose a data file must be, and how one is made. */
+export interface DatabaseOptions {
+  readonly kind: DataFileKind;
+  /** Marks the file as ours in its header (SQLite's `application_id`, not 0). */
+  readonly applicationId: number;
+  /** The schema this program knows, from 1 (`user_version`); a file with a higher one is refused. */
+  readonly version: number;
+  /** Makes the tables of a new file; runs in the transaction that also marks it, so a half-made file never stays. */
+  readonly create: (database: Database) => void;
+  /** Refuses writes on this connection (`query_only`); a missing file is made all the same. */
+  readonly readonly?: boolean;
+  /**
+   * Another thread of this process has opened the file here and keeps it open: it is not looked at again. Must be given then,
+   * since looking at it would drop that thread's locks.
+   */
+  readonly openElsewhere?: boolean;
+}
+
+/** A data file that can't be used: foreign, newer or damaged. The message names the file, what is wrong and what to do. */
+export class DataFileError extends Error {
+  override readonly name = 'DataFileError';
+  /** Path of the file. */
+  readonly file: string;
+  constructor(file: string, problem: string, remedy: string, options?: ErrorOptions) {
+    super(`${file} ${problem}: ${remedy}`, options);
+    this.file = file;
+  }
+}
+
+type SqliteError = InstanceType<typeof Sqlite.SqliteError>;
+
+/** How long a statement waits for another process's lock, in ms. */
+const BUSY_TIMEOUT_MS = 5_000;
+/** A file that another process is just making can look damaged for an instant: look so often, so far apart. */
+const LOOKS = 4;
+const LOOK_AGAIN_MS = 25;
+
+/**
+ * Opens a data file; makes it (mode 0600) when there is none. WAL, no memory map, a page cache of 2 MB; a lock is waited for 5 s.
+ * Takes milliseconds whatever the file's size: damage deep inside shows when it is met (see `unavailableOf`).
+ * @throws DataFileError when the file is no SQLite file, another program's, of a newer schema, or damaged; it is left as it was.
+ * @throws UnavailableError when the disk is full, or another process holds the file locked.
+ */
+export function openDatabase(file: string, options: DatabaseOptions): Database {
+  if (!options.openElsewhere && !isOpen(file)) {
+    makeFile(file);
+    refuseUnlessOurs(file, options);
+  }
+  const database = openOrRefuse(file, options, { readonly: false });
+  try {
+    database.pragma('mmap_size = 0');
+    database.pragma('cache_size = -2000');
+    if (database.pragma('user_version', { simple: true }) === 0) create(database, options);
+    database.pragma('journal_mode = WAL');
+    database.pragma('synchronous = FULL');
+    if (options.readonly) database.pragma('query_only = ON');
+  } catch (error) {
+    database.close();
+    throw unavailableOf(error, file);
+  }
+  opened.set(file, [...(opened.get(file) ?? []), database]);
+  return database;
+}
+
+/**
+ * What an SQLite error means to a caller of a port: a full disk, a lock or an I/O error is `UnavailableError`.
+ * @throws DataFileError for damage found in the file; any error that isn't the engine's is thrown again as it is.
+ */
+export function unavailableOf(error: unknown, file: string): UnavailableError {
+  if (!(error instanceof Sqlite.SqliteError)) throw error;
+  if (isDamage(error)) {
+    throw new DataFileError(file, `is damaged (${error.message})`, 'stop the service and restore the file from a backup', { cause: error });
+  }
+  if (!/^SQLITE_(FULL|IOERR|BUSY|LOCKED|CANTOPEN|READONLY|NOMEM|PROTOCOL)/.test(error.code)) throw error;
+  return new UnavailableError(`${file}: ${error.message} (${error.code})`, { cause: error });
+}
+
+function isDamage(error: SqliteError): boolean {
+  return /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
+}
+
+/** SQLite would give a new file the umask's mode; its -wal and -shm take the mode of the file. */
+function makeFile(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST') return;
+    if (code === 'ENOSPC' || code === 'EDQUOT') throw new UnavailableError(`${file} can't be made: ${code}`, { cause: error });
+    throw new DataFileError(file, `can't be made (${code})`, 'check that the folder exists and that this user may write there', { cause: error });
+  }
+}
+
+function create(database: Database, options: DatabaseOptions): void {
+  database
+    .transaction(() => {
+      // Another process may have been first.
+      if (database.pragma('user_version', { simple: true }) !== 0) return;
+      database.pragma(`application_id = ${options.applicationId}`);
+      options.create(database);
+      database.pragma(`user_version = ${options.version}`);
+    })
+    .immediate();
+}
+
+interface Fault {
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+/** Connections of this thread that were opened here, by file. */
+const opened = new Map<string, Database[]>();
+
+/**
+ * True when this thread has the file open: it was looked at then, and must not be read by ourselves now. Closing a descriptor of it
+ * would drop the POSIX locks that all of this process's connections to it hold.
+ */
+function isOpen(file: string): boolean {
+  const open = (opened.get(file) ?? []).filter((database) => database.open);
+  if (open.length === 0) opened.delete(file);
+  else opened.set(file, open);
+  return open.length > 0;
+}
+
+function refuseUnlessOurs(file: string, options: DatabaseOptions): void {
+  for (let look = 1; ; look++) {
+    const fault = faultOfHeader(file, options);
+    if (fault === undefined) break;
+    if (look === LOOKS) throw refusal(file, fault);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_AGAIN_MS);
+  }
+  // Closing a writable connection would move what is in the WAL into the file: look into a damaged one through one that can't write.
+  if (hasWal(file)) {
+    const view = openOrRefuse(file, options, { readonly: true });
+    view.close();
+  }
+}
+
+/** Opens the file and reads the ends of its tables. SQLite makes a -wal and -shm for that, and removes them when it is closed. */
+function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: boolean }): Database {
+  const database = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS, readonly: mode.readonly });
+  try {
+    database.pragma('cell_size_check = ON');
+    database.pragma('trusted_schema = OFF');
+    touchEnds(database);
+    return database;
+  } catch (error) {
+    database.close();
+    if (error instanceof Sqlite.SqliteError && isDamage(error)) throw refusal(file, { problem: `is damaged (${error.message})`, remedy: remedyOf(options.kind) });
+    throw unavailableOf(error, file);
+  }
+}
+
+/** What the first 100 bytes and the size tell (https://www.sqlite.org/fileformat2.html#the_database_header). Changes nothing and makes no file. */
+function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefined {
+  const moveAway = 'move it away, or name another folder in DATA_DIR';
+  const header = Buffer.alloc(100);
+  let size: number;
+  try {
+    const descriptor = openSync(file, 'r');
+    try {
+      readSync(descriptor, header, 0, header.length, 0);
+    } finally {
+      closeSync(descriptor);
+    }
+    // The WAL is looked for before the size is: while a checkpoint runs, the file may not have grown yet.
+    size = hasWal(file) ? Number.POSITIVE_INFINITY : statSync(file).size;
+  } catch (error) {
+    return { problem: `can't be read (${(error as NodeJS.ErrnoException).code})`, remedy: 'check what it is and whose it is' };
+  }
+  if (size === 0) return undefined;
+  if (header.toString('latin1', 0, 16) !== 'SQLite format 3\0') return { problem: 'is not an SQLite file', remedy: moveAway };
+  if (header.readUInt32BE(68) !== options.applicationId) return { problem: `is not this program's ${options.kind}`, remedy: moveAway };
+  const version = header.readUInt32BE(60);
+  if (version > options.version) {
+    const problem = `has schema ${version}, newer than this program's ${options.version}`;
+    return { problem, remedy: `run the newer program, or ${remedyOf(options.kind)}` };
+  }
+  const pageSize = header.readUInt16BE(16);
+  const pages = header.readUInt32BE(28);
+  if (size < pages * (pageSize === 1 ? 65_536 : pageSize)) return { problem: 'is damaged (it is cut short)', remedy: remedyOf(options.kind) };
+  return undefined;
+}
+
+function remedyOf(kind: DataFileKind): string {
+  return kind === 'read store' ? 'delete it with its -wal and -shm, it is rebuilt from the log' : 'restore it from a backup';
+}
+
+function refusal(file: string, fault: Fault): DataFileError {
+  return new DataFileError(file, fault.problem, `${fault.remedy}; it was left as it is`);
+}
+
+function hasWal(file: string): boolean {
+  return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
+/** Reads the first and last row of each table: a few pages, whatever its size. */
+function touchEnds(database: Database): void {
+  const tables = database.prepare<[], { name: string; wr: number }>(`SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table'`).all();
+  for (const { name, wr } of tables) {
+    const table = `"${name.replaceAll('"', '""')}"`;
+    database.prepare(`SELECT * FROM ${table} LIMIT 1`).get();
+    if (wr === 0) database.prepare(`SELECT * FROM ${table} ORDER BY rowid DESC LIMIT 1`).get();
+  }
+}
