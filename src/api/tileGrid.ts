@@ -1,0 +1,102 @@
+/** The geometry of map tiles (decisions 7): reading the box, the tiles that cover it, and where a point stands. Degrees are WGS 84. */
+import { pointToTileFraction, tileToBBOX } from '@mapbox/tilebelt';
+
+/** Web Mercator ends here; latitudes beyond stand at its edge. */
+const MAX_LATITUDE = 85.0511;
+const MAX_ZOOM = 18;
+const MAX_TILES = 64;
+/** The largest number below 1: the 180th meridian belongs to the last column, not again to the first. */
+const BELOW_ONE = 1 - 2 ** -53;
+
+/** Digits on both sides of the decimal point: neither `51` nor `.5`, `5.` or `5e0`. */
+const NUMBER = '(-?\\d{1,3}\\.\\d+)';
+const BOX = new RegExp(`^${NUMBER},${NUMBER}:${NUMBER},${NUMBER}$`);
+
+/** An area in degrees. `west` over `east`: it crosses the antimeridian. */
+export interface Box {
+  readonly west: number;
+  readonly south: number;
+  readonly east: number;
+  readonly north: number;
+}
+
+/** A place on the map: the world is the unit square, 0 ≤ x, y < 1, from its north-western corner. */
+export interface Place {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Tiles of one zoom side by side: `columns` from `west` on (past the last column it goes on at 0), rows from `top` to the south. */
+export interface TileGrid {
+  readonly z: number;
+  readonly west: number;
+  readonly columns: number;
+  readonly top: number;
+  readonly rows: number;
+}
+
+/** Reads `x,y:x,y`: longitude and latitude of the western and the eastern point. @returns `undefined` when it is malformed or out of range. */
+export function parseBox(text: string): Box | undefined {
+  const numbers = BOX.exec(text)?.slice(1).map(Number);
+  if (numbers === undefined) return undefined;
+  const [west, a, east, b] = numbers as [number, number, number, number];
+  if (Math.abs(west) > 180 || Math.abs(east) > 180 || Math.abs(a) > 90 || Math.abs(b) > 90) return undefined;
+  return { west, south: Math.min(a, b), east, north: Math.max(a, b) };
+}
+
+/** Where a point stands on the map. */
+export function placeOf(longitude: number, latitude: number): Place {
+  const clamped = Math.min(MAX_LATITUDE, Math.max(-MAX_LATITUDE, latitude));
+  const [x, y] = pointToTileFraction(longitude, clamped, 0);
+  return { x: longitude >= 180 ? BELOW_ONE : x, y };
+}
+
+/** The tiles that cover the box, at the largest zoom with at most 64 of them, never over 18. */
+export function coveringGrid(box: Box): TileGrid {
+  const start = placeOf(box.west, box.north);
+  const end = placeOf(box.east, box.south);
+  for (let z = MAX_ZOOM; z > 0; z--) {
+    const grid = gridAt(z, start, end, box.west > box.east);
+    if (grid.columns * grid.rows <= MAX_TILES) return grid;
+  }
+  return { z: 0, west: 0, columns: 1, top: 0, rows: 1 };
+}
+
+/** Scaling by a power of two is exact, so a point's tile is the same wherever it is worked out. */
+function gridAt(z: number, start: Place, end: Place, crossing: boolean): TileGrid {
+  const size = 2 ** z;
+  const west = Math.floor(start.x * size);
+  const east = Math.floor(end.x * size) + (crossing ? size : 0);
+  const top = Math.floor(start.y * size);
+  return { z, west, columns: Math.min(size, east - west + 1), top, rows: Math.floor(end.y * size) - top + 1 };
+}
+
+/** The place of a point in the grid's tiles, row by row, or -1 where it is outside. */
+export function tileIndex(grid: TileGrid, place: Place): number {
+  const size = 2 ** grid.z;
+  const row = Math.floor(place.y * size) - grid.top;
+  if (row < 0 || row >= grid.rows) return -1;
+  const column = (Math.floor(place.x * size) - grid.west + size) % size;
+  return column < grid.columns ? row * grid.columns + column : -1;
+}
+
+/** A tile of the grid: its name `z/x/y` and its bounds in degrees. */
+export interface TileAddress {
+  readonly id: string;
+  readonly bounds: Box;
+}
+
+/** The tiles of the grid, row by row from the north-west, as `tileIndex` counts them. */
+export function tilesOf(grid: TileGrid): TileAddress[] {
+  const size = 2 ** grid.z;
+  const tiles: TileAddress[] = [];
+  for (let row = 0; row < grid.rows; row++) {
+    for (let column = 0; column < grid.columns; column++) {
+      const x = (grid.west + column) % size;
+      const y = grid.top + row;
+      const [west, south, east, north] = tileToBBOX([x, y, grid.z]) as [number, number, number, number];
+      tiles.push({ id: `${grid.z}/${x}/${y}`, bounds: { west, south, east, north } });
+    }
+  }
+  return tiles;
+}
