@@ -1,5 +1,11 @@
 /** The read model `accounts`: users, clients, payment methods, usernames and phone numbers. A document's id is its stream's name. */
-import type { Client, PaymentMethod, PhoneHolder, User } from '../domain/account.js';
+import {
+  ACCOUNT_KINDS, type AccountEvent, type Client, type PaymentMethod, type PhoneHolder, type ReservationEvent, type User, evolveUser, phoneAggregate,
+} from '../domain/account.js';
+import type { Happened } from '../domain/decider.js';
+import { type Entry, entryEventType, evolveEntry } from '../domain/entry.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+import type { Projection } from './projection.js';
 
 /** `user-{id}`. `credential` rises with each change that ends the user's sessions: a new password, being disabled. */
 export interface UserDocument extends User {
@@ -32,3 +38,69 @@ export interface PhoneDocument {
 
 /** A document of the collection. */
 export type AccountDocument = UserDocument | ClientDocument | PaymentMethodDocument | UsernameDocument | PhoneDocument;
+
+const ENTRY_TYPES = ACCOUNT_KINDS.flatMap((kind) => [entryEventType(kind, 'Added'), entryEventType(kind, 'Changed'), entryEventType(kind, 'Retired')]);
+const RESERVATION_TYPES: readonly ReservationEvent['type'][] = ['UsernameTaken', 'UsernameGivenUp', 'PhoneTaken', 'PhoneGivenUp'];
+
+/** The fold. A document's id is its stream's name; queries need no other index. */
+export const accountsProjection: Projection<AccountDocument> = {
+  name: 'accounts',
+  version: 1,
+  indexes: [],
+  types: [...ENTRY_TYPES, ...RESERVATION_TYPES],
+  documentIds: (event) => [event.stream],
+  evolve(document, event, id) {
+    const kind = id.slice(0, id.indexOf('-'));
+    switch (kind) {
+      case 'user':
+        return evolveUserDocument(document as UserDocument | undefined, event);
+      case 'client':
+        return evolveClientDocument(document as ClientDocument | undefined, event);
+      case 'paymentMethod':
+        return evolvePaymentMethodDocument(document as PaymentMethodDocument | undefined, event);
+      case 'username':
+        return { entry: 'username', user_id: event.type === 'UsernameTaken' ? userOf(event) : null };
+      case 'phone': {
+        const holders = (document as PhoneDocument | undefined)?.holders ?? [];
+        return { entry: 'phone', holders: phoneAggregate.evolve(holders, event as unknown as Happened<AccountEvent>) };
+      }
+      default:
+        throw new Error(`${event.type} stands in ${event.stream}, where no account is kept`);
+    }
+  },
+};
+
+function userOf(event: RecordedEvent): string {
+  return (event.data as ReservationEvent['data']).user_id;
+}
+
+/** Sessions made before the secret changed, or before it was disabled, are over. */
+function credentialAfter(before: { readonly active: boolean; readonly credential: number } | undefined, secretChanged: boolean, active: boolean): number {
+  if (before === undefined) return 1;
+  return secretChanged || (before.active && !active) ? before.credential + 1 : before.credential;
+}
+
+function evolveUserDocument(document: UserDocument | undefined, event: RecordedEvent): UserDocument {
+  const value = live(evolveUser(stateOf(document), event), event);
+  const credential = credentialAfter(document, document?.password_hash !== value.password_hash, value.active);
+  return { ...value, entry: 'user', credential };
+}
+
+function evolveClientDocument(document: ClientDocument | undefined, event: RecordedEvent): ClientDocument {
+  const value = live(evolveEntry<Client>(stateOf(document), event), event);
+  const credential = credentialAfter(document, document?.secret_hash !== value.secret_hash, value.active);
+  return { ...value, entry: 'client', credential };
+}
+
+function evolvePaymentMethodDocument(document: PaymentMethodDocument | undefined, event: RecordedEvent): PaymentMethodDocument {
+  return { ...live(evolveEntry<PaymentMethod>(stateOf(document), event), event), entry: 'paymentMethod' };
+}
+
+function stateOf<V extends object>(document: V | undefined): Entry<V> {
+  return document === undefined ? { status: 'none' } : { status: 'live', value: document };
+}
+
+function live<V extends object>(entry: Entry<V>, event: RecordedEvent): V {
+  if (entry.status === 'none') throw new Error(`${event.type} comes before anything was added to ${event.stream}`);
+  return entry.value;
+}

@@ -1,0 +1,80 @@
+/** The read model `voucher_codes`: the imported pools (decisions 6). Too large for memory; a free code is looked up from an offset that differs from gift to gift. */
+import { createHash } from 'node:crypto';
+import type { Happened } from '../domain/decider.js';
+import { type VoucherCode, type VoucherCodeEvent, voucherCodeAggregate, voucherCodeOfStream } from '../domain/voucherCode.js';
+import type { Projection } from './projection.js';
+import type { ReadModel } from './readModel.js';
+
+/** `voucherCode-{segmentId}-{hash}`. Secret: `code`, `pin`. */
+export interface VoucherCodeDocument {
+  readonly segment_id: string;
+  readonly code: string;
+  readonly pin: string | null;
+  readonly status: 'free' | 'assigned' | 'withdrawn';
+  /** The gift that has it, else null. */
+  readonly gift_id: string | null;
+  /** The stream's keyed hash: spreads the codes evenly, whatever order they were imported in. */
+  readonly probe: string;
+}
+
+const TYPES: readonly VoucherCodeEvent['type'][] = ['VoucherCodeAdded', 'VoucherCodeChanged', 'VoucherCodeAssigned', 'VoucherCodeWithdrawn'];
+
+/** The fold. */
+export const voucherCodesProjection: Projection<VoucherCodeDocument> = {
+  name: 'voucher_codes',
+  version: 1,
+  indexes: [{ fields: ['segment_id', 'status', 'probe'] }, { fields: ['gift_id'] }],
+  types: TYPES,
+  documentIds: (event) => [event.stream],
+  evolve(document, event, id) {
+    const next = voucherCodeAggregate.evolve(document === undefined ? { status: 'none' } : stateOf(document), event as unknown as Happened<VoucherCodeEvent>);
+    if (next.status === 'none') throw new Error(`${event.type} comes before anything was added to ${event.stream}`);
+    return {
+      segment_id: next.segment_id,
+      code: next.code,
+      pin: next.pin,
+      status: next.status,
+      gift_id: next.status === 'assigned' ? next.gift_id : null,
+      probe: voucherCodeOfStream(id).hash,
+    };
+  },
+};
+
+function stateOf({ segment_id, code, pin, status, gift_id }: VoucherCodeDocument): VoucherCode {
+  return status === 'assigned' && gift_id !== null ? { status, segment_id, code, pin, gift_id } : { status: status === 'free' ? 'free' : 'withdrawn', segment_id, code, pin };
+}
+
+/** A code of a pool as it was when read; only its stream decides whose it is. */
+export interface PoolCode {
+  /** The code's stream. */
+  readonly stream: string;
+  readonly code: string;
+  readonly pin: string | null;
+}
+
+/** Whether the segment has an imported pool, be it used up or withdrawn: then no code is ever generated for it. @throws UnavailableError */
+export async function hasPool(codes: ReadModel<VoucherCodeDocument>, segmentId: string): Promise<boolean> {
+  return (await codes.find({ where: { segment_id: segmentId }, limit: 1 })).length > 0;
+}
+
+/** The pool codes that name this gift: normally none, or one whose gift has no voucher yet because the process ended in between. @throws UnavailableError */
+export async function codesOfGift(codes: ReadModel<VoucherCodeDocument>, giftId: string): Promise<PoolCode[]> {
+  return (await codes.find({ where: { gift_id: giftId } })).map(poolCode);
+}
+
+/**
+ * Up to `limit` free codes of a segment's pool, from an offset hashed from the gift's id on, round its end: gifts that draw at once seldom meet,
+ * and a gift that draws again looks at the same place. @throws UnavailableError
+ */
+export async function freeCodes(codes: ReadModel<VoucherCodeDocument>, segmentId: string, giftId: string, limit: number): Promise<PoolCode[]> {
+  const offset = createHash('sha256').update(giftId).digest('base64url').slice(0, 22);
+  const free = { segment_id: segmentId, status: 'free' };
+  const from = await codes.find({ where: { ...free, probe: { gte: offset } }, sort: [['probe', 1]], limit });
+  const rest = limit - from.length;
+  const round = rest === 0 ? [] : await codes.find({ where: { ...free, probe: { lt: offset } }, sort: [['probe', 1]], limit: rest });
+  return [...from, ...round].map(poolCode);
+}
+
+function poolCode({ id, body }: { readonly id: string; readonly body: VoucherCodeDocument }): PoolCode {
+  return { stream: id, code: body.code, pin: body.pin };
+}
