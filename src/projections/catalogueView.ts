@@ -1,14 +1,22 @@
 /** The whole catalogue in memory, as commands and queries join it; each API process keeps its own, at most 250 ms behind the read model. */
-import type { Brand, Category, Integration, Merchant, Product, Segment, Store } from '../domain/catalogue.js';
+import type { Brand, CatalogueKind, Category, Integration, Merchant, Product, Segment, Store } from '../domain/catalogue.js';
+import type { Position } from '../ports/eventStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import type { CatalogueDocument } from './catalogue.js';
+import { catalogueState } from './catalogueState.js';
+import type { ReadModel } from './readModel.js';
 
 /** One consistent state of the catalogue. Never changes; a later state is another object. */
 export interface Catalogue {
+  /** Retired products and brands are among these, inactive; so are retired segments, integrations and merchants (see `retired`). Each map is in the order of imports. */
   readonly products: ReadonlyMap<string, Product>;
   readonly brands: ReadonlyMap<string, Brand>;
+  /** Without retired ones: nobody redeems or shops there any more. */
   readonly stores: ReadonlyMap<string, Store>;
   readonly segments: ReadonlyMap<string, Segment>;
   readonly integrations: ReadonlyMap<string, Integration>;
   readonly merchants: ReadonlyMap<string, Merchant>;
+  /** Without retired ones. */
   readonly categories: ReadonlyMap<string, Category>;
   /** The stores of a brand. */
   storesOf(brandId: string): readonly Store[];
@@ -20,6 +28,8 @@ export interface Catalogue {
   sellable(product: Product, userId: string | undefined): boolean;
   /** Whether the brand is active and visible to the caller. */
   visible(brand: Brand, userId: string | undefined): boolean;
+  /** Whether an import pruned the entry: it is known to history, but nothing new may use it. */
+  retired(kind: CatalogueKind, id: string): boolean;
 }
 
 /** Where the present state is had. */
@@ -27,4 +37,103 @@ export interface CatalogueView {
   /** The present state. @throws UnavailableError before it has been loaded for the first time. */
   current(): Catalogue;
   close(): Promise<void>;
+}
+
+/** A view that reads when told to, beside reading by itself. */
+export interface PolledCatalogueView extends CatalogueView {
+  /** Takes in whatever the read model holds now: after waiting for it to reach a position, `current()` shows that position. @throws UnavailableError */
+  refresh(): Promise<void>;
+}
+
+/** What a view needs. */
+export interface CatalogueViewOptions {
+  readonly model: ReadModel<CatalogueDocument>;
+  /** Milliseconds between two looks at the read model; default 200. */
+  readonly pollMs?: number;
+  /** Told once of each time that the read model can't be read, and when it can again. */
+  readonly logger?: ViewLogger;
+}
+
+/** The part of a logger that is used. */
+export interface ViewLogger {
+  warn(details: object, message: string): void;
+  info(details: object, message: string): void;
+}
+
+const POLL_MS = 200;
+const PAGE = 1_000;
+
+/** Begins to read the read model and goes on until closed. A read model that can't be read leaves the state as it was. */
+export function openCatalogueView({ model, pollMs = POLL_MS, logger }: CatalogueViewOptions): PolledCatalogueView {
+  const state = catalogueState();
+  let present: Catalogue | undefined;
+  /** Every document that changed up to here has been taken in. */
+  let settled: Position | undefined;
+  /** The highest change seen. Documents of a lower one may be written after it, until the projection has reached it. */
+  let seen: Position | undefined;
+  let failing = false;
+  let closed = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  const load = async (): Promise<void> => {
+    const [last] = await model.find({ sort: [['changed', -1]], limit: 1 });
+    const position = last?.body.changed;
+    const whole = position !== undefined && (await model.reached(position, 0));
+    await state.apply(await readAfter(model, 'added', undefined));
+    present = state.catalogue();
+    seen = position;
+    if (whole) settled = position;
+  };
+  const update = async (): Promise<void> => {
+    const reached = seen !== undefined && seen !== settled && (await model.reached(seen, 0));
+    const upTo = seen;
+    const documents = await readAfter(model, 'changed', settled);
+    present = (await state.apply(documents)) ?? present;
+    seen = documents.at(-1)?.changed ?? seen;
+    if (reached) settled = upTo;
+  };
+
+  let running: Promise<void> = Promise.resolve();
+  const look = (): Promise<void> => {
+    const next = running.then(() => (closed ? undefined : present === undefined ? load() : update()));
+    // The chain itself must go on after a failure; whoever asked for this look gets the error.
+    running = next.catch(() => undefined);
+    return next;
+  };
+  const poll = async (): Promise<void> => {
+    try {
+      await look();
+      if (failing) logger?.info({}, 'the catalogue is read again');
+      failing = false;
+    } catch (error) {
+      if (!failing) logger?.warn({ err: error }, 'the catalogue cannot be read; what is known of it stays in use');
+      failing = true;
+    }
+    if (!closed) timer = setTimeout(() => void poll(), pollMs);
+  };
+  void poll();
+
+  return {
+    current() {
+      if (present === undefined) throw new UnavailableError('the catalogue has not been read yet');
+      return present;
+    },
+    refresh: look,
+    async close() {
+      closed = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}
+
+/** The documents past a position, in the order of `field`; read in pages, so that no query holds the event loop. */
+async function readAfter(model: ReadModel<CatalogueDocument>, field: 'added' | 'changed', after: Position | undefined): Promise<CatalogueDocument[]> {
+  const documents: CatalogueDocument[] = [];
+  for (let from = after; ;) {
+    const page = await model.find({ ...(from === undefined ? {} : { where: { [field]: { gt: from } } }), sort: [[field, 1]], limit: PAGE });
+    for (const { body } of page) documents.push(body);
+    if (page.length < PAGE) return documents;
+    from = documents.at(-1)?.[field];
+  }
 }
