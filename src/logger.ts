@@ -1,0 +1,135 @@
+/** The structured log: one JSON object a line, with no secret, no body and no whole gift id in it, whatever is handed over. */
+import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino';
+import { openLogDestination } from './logDestination.js';
+
+/** How much of a gift's id or shortcode may be seen. */
+const SEEN = 6;
+/** What is nested deeper is left out: it is a body, or a mistake. */
+const DEPTH = 4;
+/** Longer texts and lists are cut: a log line is read by people. */
+const MAX_TEXT = 2_000;
+const MAX_LIST = 50;
+
+const CUT = '[redacted]';
+
+/** Keys whose values are secret or personal wherever they stand, in lower case without `_` and `-`. */
+const SECRET = new Set([
+  'authorization', 'cookie', 'setcookie', 'password', 'passwordhash', 'secret', 'secrethash', 'clientsecret', 'token', 'accesstoken', 'refreshtoken',
+  'devicetoken', 'devicetokens', 'tokenkey', 'tokenkeys', 'hashkey', 'key', 'idempotencykey', 'seed', 'pin', 'voucher', 'vouchercode', 'phonenumber', 'phone',
+  'username', 'message', 'body', 'requestbody', 'responsebody',
+]);
+/** Keys whose values are, or hold, gift ids and shortcodes. */
+const CARRIES_GIFT_IDS = new Set(['path', 'url', 'stream', 'giftid', 'shortcode', 'giftids', 'gifts', 'documentid', 'entity']);
+
+const GIFT_ID = /(?<![0-9A-Za-z])(?:[0-9a-f]{20}|[0-9A-Za-z]{16})(?![0-9A-Za-z])/g;
+
+/** What a logger needs to know. */
+export interface LoggerSettings {
+  /** The lowest level that is written, in pino's words. */
+  readonly level: string;
+  /** Where lines go; the process's standard output, buffered, when absent. */
+  readonly destination?: DestinationStream;
+}
+
+/**
+ * A path, stream name or text with every gift id and shortcode in it cut to its first 6 characters, and without its query:
+ * who holds a whole one may look the gift up.
+ */
+export function cutGiftIds(path: string): string {
+  const query = path.indexOf('?');
+  const bare = query < 0 ? path : path.slice(0, query);
+  return decoded(bare).replace(GIFT_ID, (id) => `${id.slice(0, SEEN)}…`);
+}
+
+function decoded(path: string): string {
+  if (!path.includes('%')) return path;
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path; // nothing that a router would have understood either
+  }
+}
+
+const seen = new Map<string, string>();
+
+/** A key without regard to its spelling. Keys are written by us, so there are few. */
+function plain(key: string): string {
+  const known = seen.get(key);
+  if (known !== undefined) return known;
+  const made = key.replaceAll(/[_-]/g, '').toLowerCase();
+  if (seen.size < 1_000) seen.set(key, made);
+  return made;
+}
+
+/** What is told of an error: its own fields beside these may hold anything, so they are left out. */
+function errorShape(error: Error, depth: number): Record<string, unknown> {
+  const code = (error as { code?: unknown }).code;
+  return {
+    type: error.name,
+    message: error.message,
+    ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
+    stack: error.stack,
+    ...(error.cause === undefined || depth <= 0 ? {} : { cause: error.cause instanceof Error ? errorShape(error.cause, depth - 1) : typeof error.cause }),
+  };
+}
+
+function cleanValue(key: string, value: unknown, depth: number): unknown {
+  switch (typeof value) {
+    case 'string':
+      if (CARRIES_GIFT_IDS.has(key)) return cutGiftIds(value);
+      return value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT)}…` : value;
+    case 'bigint':
+      return value.toString();
+    case 'object':
+      if (value === null || value instanceof Date) return value;
+      if (value instanceof Error) return errorShape(value, depth);
+      if (depth <= 0 || ArrayBuffer.isView(value)) return '[…]';
+      if (Array.isArray(value)) return value.slice(0, MAX_LIST).map((entry) => cleanValue(key, entry, depth - 1));
+      return clean(value as Record<string, unknown>, depth - 1);
+    default:
+      return value;
+  }
+}
+
+/** The object without what a log must not hold; the very object where it holds nothing of the kind, as an access line does. */
+function clean(object: Record<string, unknown>, depth: number = DEPTH): Record<string, unknown> {
+  let result: Record<string, unknown> | undefined;
+  for (const key of Object.keys(object)) {
+    const value = object[key];
+    const name = plain(key);
+    const shown = SECRET.has(name) ? CUT : cleanValue(name, value, depth);
+    if (shown === value) continue;
+    result ??= { ...object };
+    result[key] = shown;
+  }
+  return result ?? object;
+}
+
+let lastMs = 0;
+let lastTime = '';
+
+/** The time of a line. Many lines share a millisecond: it is spelled once. */
+function isoTime(): string {
+  const now = Date.now();
+  if (now !== lastMs) {
+    lastMs = now;
+    lastTime = `,"time":"${new Date(now).toISOString()}"`;
+  }
+  return lastTime;
+}
+
+/**
+ * Makes the process's logger. Lines are handed to the operating system a few milliseconds later, never while a request waits;
+ * `fatal` and the end of the process write at once what is waiting.
+ */
+export function createLogger(settings: LoggerSettings): Logger {
+  const options: LoggerOptions = {
+    level: settings.level,
+    base: null,
+    timestamp: isoTime,
+    formatters: { level: (label) => ({ level: label }), bindings: (bindings) => clean(bindings), log: (object) => clean(object) },
+    // Errors have been made plain by then.
+    serializers: { err: (value: unknown) => value },
+  };
+  return pino(options, settings.destination ?? openLogDestination(1));
+}
