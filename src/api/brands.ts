@@ -4,19 +4,17 @@ import type { Catalogue, CatalogueView } from '../projections/catalogueView.js';
 import { callerId } from './callerId.js';
 import { embeddedCollector, type Embedded } from './embedded.js';
 import { brandEntity, consolidatedProducts, ownProducts, productEntity, storeEntity, type BrandEntity } from './entities.js';
-import { byName } from './listing.js';
 import type { Route } from './route.js';
 import { brandExample, brandSchema, dataSchema, embeddedSchema, listSchema, productExample, productSchema, storeExample, storeSchema } from './schemas/catalogue.js';
 
 /** The route of brands. */
 export function brandRoutes({ catalogue }: { readonly catalogue: CatalogueView }): Route[] {
-  const listing = byName<Brand>((state) => state.brands);
   return [
     {
       method: 'GET',
       path: '/api/v2/brands',
       summary: 'List brands that have active products',
-      description: 'The active brands visible to the caller, in the order of their names. Their products and consolidated products are those that the caller may buy.',
+      description: 'The active brands visible to the caller, in the order of the catalogue. Their products and consolidated products are those that the caller may buy.',
       tag: 'Catalogue',
       caller: 'any',
       embeds: ['products', 'consolidated_products', 'stores'],
@@ -39,7 +37,7 @@ export function brandRoutes({ catalogue }: { readonly catalogue: CatalogueView }
         const consolidated = query['consolidated'] as boolean | undefined;
         const brands: Brand[] = [];
         const data: BrandEntity[] = [];
-        for (const brand of listing(state)) {
+        for (const brand of state.brands.values()) {
           if (!state.visible(brand, userId) || (consolidated !== undefined && consolidated !== (brand.consolidated === 1))) continue;
           const entity = brandEntity(state, brand, userId);
           if (entity.products.length === 0 && entity.consolidated_products.length === 0) continue;

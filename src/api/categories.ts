@@ -5,7 +5,6 @@ import { callerId } from './callerId.js';
 import { embeddedCollector, type Embedded } from './embedded.js';
 import { brandEntity, categoryEntity, productEntity, sellableProducts } from './entities.js';
 import { HttpError } from './errors.js';
-import { byName } from './listing.js';
 import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from './pages.js';
 import type { Route } from './route.js';
 import { brandExample, brandSchema, categoryExample, categorySchema, dataSchema, embeddedSchema, productExample, productSchema } from './schemas/catalogue.js';
@@ -17,13 +16,12 @@ const EMBEDDED_EXAMPLE = { products: [productExample], brands: [brandExample] };
 
 /** The routes of categories. */
 export function categoryRoutes({ catalogue, publicUrl }: { readonly catalogue: CatalogueView; readonly publicUrl: string }): Route[] {
-  const listing = byName<Category>((state) => state.categories);
   return [
     {
       method: 'GET',
       path: PATH,
       summary: 'List categories',
-      description: 'In the order of their names. Their products are those that the caller may buy; a category without any is listed too.',
+      description: 'In the order of the catalogue. Their products are those that the caller may buy; a category without any is listed too.',
       tag: 'Catalogue',
       caller: 'any',
       embeds: RELATIONS,
@@ -41,7 +39,7 @@ export function categoryRoutes({ catalogue, publicUrl }: { readonly catalogue: C
         const state = catalogue.current();
         const userId = callerId(principal);
         const request = pageRequest(query);
-        const all = listing(state);
+        const all = [...state.categories.values()];
         const categories = pageOf(all, request);
         const data = categories.map((category) => categoryEntity(state, category, userId));
         const embedded = embedding(state, categories, embeds, userId);

@@ -5,7 +5,6 @@ import { callerId } from './callerId.js';
 import { embeddedCollector, type Embedded } from './embedded.js';
 import { brandEntity, productEntity } from './entities.js';
 import { HttpError } from './errors.js';
-import { byName } from './listing.js';
 import type { Call, Route } from './route.js';
 import { brandExample, brandSchema, dataSchema, embeddedSchema, listSchema, productExample, productSchema } from './schemas/catalogue.js';
 import { MAX_QUERY, productSearch } from './search.js';
@@ -17,14 +16,13 @@ const IDS = { type: 'array', items: { type: 'string' } } as const;
 /** The routes of products. */
 export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView }): Route[] {
   const search = productSearch();
-  const listing = byName<Product>((state) => state.products);
   return [
     {
       method: 'GET',
       path: '/api/v2/products',
       summary: 'List active products',
       description:
-        'All products that the caller may buy. With `q` the best match comes first, otherwise they are in the order of their names. All filters given must hold.',
+        'All products that the caller may buy. With `q` the best match comes first, otherwise they are in the order of the catalogue. All filters given must hold.',
       tag: 'Catalogue',
       caller: 'any',
       embeds: ['brand'],
@@ -50,7 +48,7 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
         const state = catalogue.current();
         const userId = callerId(principal);
         const q = (query['q'] as string | undefined)?.trim() ?? '';
-        const candidates = q === '' ? listing(state) : await search.find(state, q);
+        const candidates = q === '' ? [...state.products.values()] : await search.find(state, q);
         const wanted = filterOf(query);
         const products = candidates.filter((product) => wanted(product) && state.sellable(product, userId));
         return { status: 200, body: { data: products.map(productEntity), ...embedding(state, products, embeds, userId) } };
