@@ -1,0 +1,99 @@
+/**
+ * Where the processes of one data folder meet: the socket's path, and who may open it. The hub is whoever holds the exclusive lock of `bus.lock` (an empty SQLite
+ * file: the operating system frees its lock with the process), so only one process at a time ever removes or binds the socket, and a stale one is taken over safely.
+ */
+import { createHash } from 'node:crypto';
+import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join, resolve } from 'node:path';
+import Database from 'better-sqlite3';
+
+/** Socket addresses hold 104 bytes on some systems, the closing zero included. */
+const MAX_SOCKET_PATH = 100;
+
+/** The meeting place of one data folder, as one process sees it. */
+export interface Place {
+  /** Tries to become the hub. @returns whether this process now is. */
+  claim(): boolean;
+  /** Gives the claim up. */
+  release(): void;
+  /** For the hub: where to bind, with anything left by an earlier hub removed. @throws Error when something else than a socket stands there. */
+  prepare(): string;
+  /** For the others: where the hub is, or was. */
+  address(): string;
+  close(): void;
+}
+
+/** Opens the place. @throws Error with a clear message when the folder can't be written, or `bus.lock` is something else. */
+export function openPlace(dir: string): Place {
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  const file = join(dir, 'bus.lock');
+  const near = join(resolve(dir), 'bus.sock');
+  const record = join(dir, 'bus.path');
+  const lock = new Database(file, { timeout: 0 });
+  let claimed = false;
+
+  const claim = (): boolean => {
+    try {
+      lock.exec('BEGIN EXCLUSIVE');
+      claimed = true;
+    } catch (error) {
+      const code = (error as { code?: string }).code ?? '';
+      if (!code.startsWith('SQLITE_BUSY')) throw new Error(`${file} is not the bus's lock file: move it away`, { cause: error });
+    }
+    return claimed;
+  };
+
+  const release = (): void => {
+    if (claimed) lock.exec('ROLLBACK');
+    claimed = false;
+  };
+
+  return {
+    claim,
+    release,
+
+    prepare() {
+      if (Buffer.byteLength(near) <= MAX_SOCKET_PATH) {
+        rmSync(record, { force: true });
+        return cleared(near);
+      }
+      const far = join(privateFolder(resolve(dir)), 'bus.sock');
+      writeFileSync(record, far, { mode: 0o600 });
+      return cleared(far);
+    },
+
+    address() {
+      if (Buffer.byteLength(near) <= MAX_SOCKET_PATH) return near;
+      try {
+        return readFileSync(record, 'utf8');
+      } catch {
+        return near;
+      }
+    },
+
+    close() {
+      release();
+      lock.close();
+    },
+  };
+}
+
+/** The path without a dead socket. */
+function cleared(path: string): string {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found !== undefined && !found.isSocket()) throw new Error(`${path} is not the bus's socket: move it away`);
+  rmSync(path, { force: true });
+  return path;
+}
+
+/** A folder under the temporary one that nobody else can have put there or look into. */
+function privateFolder(dir: string): string {
+  const { uid } = userInfo();
+  const folder = join(tmpdir(), `gift-${createHash('sha256').update(dir).digest('hex').slice(0, 16)}-${uid}`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const found = lstatSync(folder);
+  if (!found.isDirectory() || found.uid !== uid) throw new Error(`${folder} belongs to someone else: move it away`);
+  chmodSync(folder, 0o700);
+  return folder;
+}

@@ -1,0 +1,73 @@
+/** A prepaid wallet. Stream `wallet-{reference}`; the reference is its payment method's. Money is pence. */
+import type { Aggregate, DomainEvent, Happened } from './decider.js';
+
+/** The stream of a wallet. */
+export const walletStream = (reference: string): string => `wallet-${reference}`;
+
+/** Money came in. A top-up's id counts once, for ever. */
+export type WalletToppedUp = DomainEvent<'WalletToppedUp', { readonly top_up_id: string; readonly amount: number }>;
+
+/** A purchase was paid from it. Found again by its transaction. */
+export type WalletDebited = DomainEvent<'WalletDebited', { readonly transaction_id: string; readonly amount: number }>;
+
+/** A purchase could not be paid from it. Stands here so that whoever asks again, after a top-up too, gets the first answer. */
+export type WalletDebitRefused = DomainEvent<'WalletDebitRefused', { readonly transaction_id: string; readonly amount: number }>;
+
+/** Money of a purchase came back; `cause` says why. */
+export type WalletCredited = DomainEvent<'WalletCredited', { readonly transaction_id: string; readonly amount: number; readonly cause: string }>;
+
+/** Events of a wallet's stream. */
+export type WalletEvent = WalletToppedUp | WalletDebited | WalletDebitRefused | WalletCredited;
+
+/** What was decided, the latest first. A chain, so that one more costs the same however many there are. */
+interface Decided {
+  readonly kind: 'top-up' | 'debited' | 'refused';
+  readonly id: string;
+  readonly earlier: Decided | undefined;
+}
+
+/** What is known of a wallet. The balance is never below zero. */
+export interface Wallet {
+  readonly balance: number;
+  readonly decided: Decided | undefined;
+}
+
+/** The fold. */
+export const walletAggregate: Aggregate<Wallet, WalletEvent> = {
+  initial: { balance: 0, decided: undefined },
+  evolve(state: Wallet, event: Happened<WalletEvent>): Wallet {
+    const { balance, decided: earlier } = state;
+    switch (event.type) {
+      case 'WalletToppedUp':
+        return { balance: balance + event.data.amount, decided: { kind: 'top-up', id: event.data.top_up_id, earlier } };
+      case 'WalletDebited':
+        return { balance: balance - event.data.amount, decided: { kind: 'debited', id: event.data.transaction_id, earlier } };
+      case 'WalletDebitRefused':
+        return { balance, decided: { kind: 'refused', id: event.data.transaction_id, earlier } };
+      case 'WalletCredited':
+        return { balance: balance + event.data.amount, decided: earlier };
+      default:
+        return event satisfies never, state;
+    }
+  },
+};
+
+/** Puts money in: no event when this top-up has been counted already. */
+export function topUp(state: Wallet, asked: WalletToppedUp['data']): WalletToppedUp[] {
+  for (let one = state.decided; one !== undefined; one = one.earlier) if (one.kind === 'top-up' && one.id === asked.top_up_id) return [];
+  return [{ type: 'WalletToppedUp', data: asked }];
+}
+
+/** Whether a transaction's debit has been made or refused; `undefined` while neither. */
+export function debitOf(state: Wallet, transactionId: string): 'debited' | 'refused' | undefined {
+  for (let one = state.decided; one !== undefined; one = one.earlier) {
+    if (one.kind !== 'top-up' && one.id === transactionId) return one.kind;
+  }
+  return undefined;
+}
+
+/** Pays a purchase, or refuses where the balance is too small: no event when that has been decided already. */
+export function debit(state: Wallet, asked: WalletDebited['data']): (WalletDebited | WalletDebitRefused)[] {
+  if (debitOf(state, asked.transaction_id) !== undefined) return [];
+  return [{ type: asked.amount > state.balance ? 'WalletDebitRefused' : 'WalletDebited', data: asked }];
+}
