@@ -1,5 +1,10 @@
 /** The read model `gifts`: one document a gift, from the moment it is bought. What a purchase's payment changes for all its gifts is joined when read. */
-import type { Receiver } from '../domain/gift.js';
+import { giftStream, type GiftEvent, type Receiver } from '../domain/gift.js';
+import { deriveGiftIds, type GiftIds } from '../domain/giftIds.js';
+import { receiverOf, type GiftsPurchased } from '../domain/purchase.js';
+import type { Happened } from '../domain/decider.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+import type { Projection } from './projection.js';
 
 /** The current or latest redemption of a gift. Times are ISO 8601, UTC, milliseconds. */
 export interface RedemptionDocument {
@@ -33,3 +38,80 @@ export interface GiftDocument {
   /** ISO 8601, UTC, milliseconds: the gift's own last event. */
   readonly updated_at: string;
 }
+
+const STREAM_PREFIX = giftStream('').length;
+
+/** What the model is made of: `GiftIssued` repeats the purchase, and the payment is joined when read. */
+type Folded = Happened<GiftsPurchased | Exclude<GiftEvent, { type: 'GiftIssued' }>>;
+
+/** The ids of a purchase's gifts, derived once an event however many documents it has. */
+function giftIdsByEvent(): (event: Happened<GiftsPurchased>) => readonly GiftIds[] {
+  const known = new WeakMap<object, readonly GiftIds[]>();
+  return (event) => {
+    let ids = known.get(event);
+    if (ids === undefined) {
+      ids = deriveGiftIds(event.data.seed, event.data.receivers.length);
+      known.set(event, ids);
+    }
+    return ids;
+  };
+}
+
+function evolveGift(document: GiftDocument, event: Exclude<Folded, { type: 'GiftsPurchased' }>): GiftDocument {
+  const updated_at = event.at;
+  switch (event.type) {
+    case 'GiftClaimed':
+      return { ...document, claimed_by: event.data.user_id, updated_at };
+    case 'GiftRedeemed': {
+      const { redemption_id: id, location_id } = event.data;
+      return { ...document, redemption: { id, location_id, redeemed: true, created_at: event.at, updated_at }, updated_at };
+    }
+    case 'GiftUnredeemed': {
+      const { redemption } = document;
+      if (redemption?.id !== event.data.redemption_id) throw new Error(`redemption ${event.data.redemption_id} is not the latest`);
+      return { ...document, redemption: { ...redemption, redeemed: false, updated_at }, updated_at };
+    }
+    case 'VoucherAssigned': {
+      const { voucher_id: id, code, pin, segment_id, expires_at } = event.data;
+      return { ...document, voucher: { id, code, pin, segment_id, expires_at, created_at: event.at }, updated_at };
+    }
+    case 'GiftCancelled':
+      return { ...document, cancelled: true, updated_at };
+    default:
+      throw new Error(`${(event satisfies never as { type: string }).type} is no event of a gift`);
+  }
+}
+
+function makeGifts(): Projection<GiftDocument> {
+  const idsOf = giftIdsByEvent();
+  return {
+    name: 'gifts',
+    version: 1,
+    indexes: [],
+    types: ['GiftsPurchased', 'GiftClaimed', 'GiftRedeemed', 'GiftUnredeemed', 'VoucherAssigned', 'GiftCancelled'],
+    begins: ['GiftsPurchased'],
+    documentIds(event: RecordedEvent): readonly string[] {
+      const folded = event as unknown as Folded;
+      return folded.type === 'GiftsPurchased' ? idsOf(folded).map((ids) => ids.gift_id) : [event.stream.slice(STREAM_PREFIX)];
+    },
+    evolve(document: GiftDocument | undefined, event: RecordedEvent, _id: string, index: number): GiftDocument {
+      const folded = event as unknown as Folded;
+      if (folded.type !== 'GiftsPurchased') {
+        if (document === undefined) throw new Error(`${folded.type} of a gift that was never bought`);
+        return evolveGift(document, folded);
+      }
+      const ids = idsOf(folded)[index];
+      if (ids === undefined) throw new Error(`the purchase has no gift ${index}`);
+      return {
+        transaction_id: folded.data.transaction_id,
+        index,
+        message_id: ids.message_id,
+        receiver: receiverOf(folded.data.receivers[index]),
+        updated_at: folded.at,
+      };
+    },
+  };
+}
+
+/** The fold of `gifts`. */
+export const gifts: Projection<GiftDocument> = makeGifts();

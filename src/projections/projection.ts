@@ -11,6 +11,8 @@ export interface Projection<B extends Body = Body> {
   readonly indexes: readonly IndexSpec[];
   /** The event types it folds; others never reach it. */
   readonly types: readonly string[];
+  /** Those of `types` for which `evolve` ignores what was there: their documents need not be read first. Absent: none. */
+  readonly begins?: readonly string[];
   /** The documents that an event touches, in order; may be none. The event itself decides: no look-ups. */
   documentIds(event: RecordedEvent): readonly string[];
   /** The document after one more event: pure. `index` is the document's place in `documentIds(event)`. Never called for an event at or below the document's position. */

@@ -1,6 +1,9 @@
 /** How queries and commands read a projection's documents, whatever its version and whichever process keeps it. */
 import type { Position } from '../ports/eventStore.js';
-import type { Body, Query } from '../ports/readStore.js';
+import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../ports/readStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { checkpointName, collectionOf, type Projection } from './projection.js';
+import { isQuarantined } from './quarantine.js';
 
 /** A read model as its readers see it. Every method throws UnavailableError when the read store can't be reached. */
 export interface ReadModel<B extends Body> {
@@ -13,10 +16,121 @@ export interface ReadModel<B extends Body> {
   get(id: string): Promise<B | undefined>;
   /** The documents in the order of `ids`; throws as `get` does. */
   getMany(ids: readonly string[]): Promise<(B | undefined)[]>;
-  /** The documents of a query, with their ids. @throws UnavailableError also while the projection has never caught up. */
+  /** The documents of a query, with their ids; quarantined ones are left out. @throws UnavailableError also while the projection has never caught up. */
   find(query: Query): Promise<{ readonly id: string; readonly body: B }[]>;
   /** How many documents match. @throws UnavailableError also while the projection has never caught up. */
   count(query: Query): Promise<number>;
   /** Waits until everything up to `position` is folded, at most `timeoutMs`. @returns whether it is. */
   reached(position: Position, timeoutMs: number): Promise<boolean>;
+}
+
+/** How long the version in use is taken as known, in ms. */
+const KNOWN_MS = 1_000;
+/** How old that knowledge may be, in ms, when a document is said not to exist. */
+const SURE_MS = 100;
+
+/**
+ * Reads a projection's documents from the version in use; before one has ever caught up, from that of this code.
+ * Nothing is kept open.
+ */
+export function openReadModel<B extends Body>(store: ReadStore, projection: Pick<Projection<B>, 'name' | 'version' | 'indexes'>): ReadModel<B> {
+  const { name } = projection;
+  let collection: CollectionSpec = collectionOf(projection);
+  /** Some version has caught up at least once since the store was empty. */
+  let complete = false;
+  let knownAt = Number.NEGATIVE_INFINITY;
+  let asking: Promise<void> | undefined;
+
+  /** Asks which version is in use; callers at the same time share one question. */
+  function ask(): Promise<void> {
+    asking ??= (async () => {
+      try {
+        const asked = performance.now();
+        const active = await store.active(name);
+        complete = active !== undefined;
+        if (active !== undefined && active !== collection.version) collection = { ...collection, version: active };
+        knownAt = asked;
+      } finally {
+        asking = undefined;
+      }
+    })();
+    return asking;
+  }
+
+  /** Sees to it that the version in use is asked for about every second, without anybody waiting for it save the first. */
+  function refreshed(): Promise<void> | undefined {
+    if (performance.now() - knownAt < KNOWN_MS) return undefined;
+    if (knownAt === Number.NEGATIVE_INFINITY) return ask();
+    // The store's failure shows in what is read next.
+    ask().catch(() => undefined);
+    return undefined;
+  }
+
+  function bodyOf(document: StoredDocument<B>): B {
+    if (isQuarantined(document.body)) throw new UnavailableError(`${name}: document ${document.id} is quarantined`);
+    return document.body;
+  }
+
+  /**
+   * Called when something was not found: whether to look again, since another version is in use by now.
+   * @throws UnavailableError while nothing has ever caught up.
+   */
+  async function shouldLookAgain(looked: CollectionSpec): Promise<boolean> {
+    const wasComplete = complete;
+    if (!complete || performance.now() - knownAt > SURE_MS) await ask();
+    requireComplete();
+    // What has become complete since may hold it by now.
+    return !wasComplete || collection !== looked;
+  }
+
+  function requireComplete(): void {
+    if (!complete) throw new UnavailableError(`${name} is still being built`);
+  }
+
+  async function get(id: string): Promise<B | undefined> {
+    const asked = refreshed();
+    if (asked !== undefined) await asked;
+    const looked = collection;
+    const document = await store.get<B>(looked, id);
+    if (document !== undefined) return bodyOf(document);
+    return (await shouldLookAgain(looked)) ? get(id) : undefined;
+  }
+
+  async function getMany(ids: readonly string[]): Promise<(B | undefined)[]> {
+    if (ids.length === 0) return [];
+    const asked = refreshed();
+    if (asked !== undefined) await asked;
+    const looked = collection;
+    const documents = await store.getMany<B>(looked, ids);
+    if (documents.includes(undefined) && (await shouldLookAgain(looked))) return getMany(ids);
+    return documents.map((document) => (document === undefined ? undefined : bodyOf(document)));
+  }
+
+  async function wholeCollection(): Promise<CollectionSpec> {
+    const asked = refreshed();
+    if (asked !== undefined) await asked;
+    if (!complete) await ask();
+    requireComplete();
+    return collection;
+  }
+
+  return {
+    name,
+    get,
+    getMany,
+    async find(query) {
+      const found = await store.find<B>(await wholeCollection(), query);
+      return found.filter(({ body }) => !isQuarantined(body)).map(({ id, body }) => ({ id, body }));
+    },
+    count: async (query) => store.count(await wholeCollection(), query),
+    async reached(position, timeoutMs) {
+      const asked = refreshed();
+      if (asked !== undefined) await asked;
+      const waited = collection;
+      if (await store.reached(checkpointName(waited), position, timeoutMs)) return true;
+      // Once another version is in use, nobody advances the one that was waited for.
+      await ask();
+      return collection !== waited && store.reached(checkpointName(collection), position, 0);
+    },
+  };
 }

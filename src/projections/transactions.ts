@@ -1,5 +1,9 @@
 /** The read model `transactions`: one document a purchase; its gifts' ids follow from `seed` and `count`. */
+import type { Happened } from '../domain/decider.js';
 import type { PaymentState } from '../domain/gift.js';
+import { transactionStream, type GiftsPurchased, type PaymentCharged, type PaymentDeclined } from '../domain/purchase.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+import type { Projection } from './projection.js';
 
 /** `{transactionId}`. Secret: `seed`. Personal: `message`. Money is pence, times are ISO 8601, UTC, milliseconds. */
 export interface TransactionDocument {
@@ -17,3 +21,29 @@ export interface TransactionDocument {
   readonly created_at: string;
   readonly updated_at: string;
 }
+
+const STREAM_PREFIX = transactionStream('').length;
+
+type Folded = Happened<GiftsPurchased | PaymentCharged | PaymentDeclined>;
+
+/** The fold of `transactions`. */
+export const transactions: Projection<TransactionDocument> = {
+  name: 'transactions',
+  version: 1,
+  indexes: [],
+  types: ['GiftsPurchased', 'PaymentCharged', 'PaymentDeclined'],
+  begins: ['GiftsPurchased'],
+  documentIds: (event: RecordedEvent) => [event.stream.slice(STREAM_PREFIX)],
+  evolve(document: TransactionDocument | undefined, event: RecordedEvent): TransactionDocument {
+    const folded = event as unknown as Folded;
+    if (folded.type === 'GiftsPurchased') {
+      const { buyer_id, seed, product_id, brand_id, sale_price, total, message, expires_on, receivers } = folded.data;
+      const made = { created_at: folded.at, updated_at: folded.at };
+      return { buyer_id, seed, count: receivers.length, product_id, brand_id, sale_price, total, message, expires_on, payment: 'pending', ...made };
+    }
+    if (document === undefined) throw new Error(`${folded.type} of a transaction that was never made`);
+    // The first answer stands, as in the stream's own fold.
+    if (document.payment !== 'pending') return document;
+    return { ...document, payment: folded.type === 'PaymentCharged' ? 'charged' : 'declined', settled_at: folded.at, updated_at: folded.at };
+  },
+};

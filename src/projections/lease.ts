@@ -1,0 +1,165 @@
+/**
+ * A lease: of several processes one does the work, the others stand by. It is a record changed by compare-and-set; the record itself never
+ * expires, so the fencing number in it never goes back. Who holds it is judged by each process's own monotonic clock alone: a standby takes
+ * over when the record has not changed for the lease's time, a holder gives up when its last renewal is that long ago.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Records } from '../ports/readStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
+
+/** Default time of a lease, in ms: a dead or frozen holder is followed within half a second more. */
+export const LEASE_MS = 3_000;
+
+/** A lease that was had. */
+export interface Lease {
+  /** Higher than that of every earlier holder. */
+  readonly fence: number;
+  /** Whether it is held at this moment, judged by the clock: false in a process that was frozen and has only just woken. Ask before each effect. */
+  readonly held: boolean;
+  /** Aborted once the lease is lost or released. May come later than `held` turns false. */
+  readonly lost: AbortSignal;
+  /** Gives it up, so that another takes it at once. Never throws. */
+  release(): Promise<void>;
+}
+
+/** Options of `acquireLease`. */
+export interface LeaseOptions {
+  /** Names this process: no other living process of the installation may have the same. */
+  readonly holder: string;
+  /** Stops waiting. A lease already had is not touched. */
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+  /** Default `LEASE_MS`. The same in all processes. */
+  readonly ttlMs?: number;
+}
+
+/** `holder: null`: released. */
+interface LeaseValue {
+  readonly holder: string | null;
+  readonly fence: number;
+}
+
+/** What a standby has seen: the record's version, and since when it has not changed. */
+interface Seen {
+  readonly version: number;
+  readonly since: number;
+}
+
+/**
+ * Waits until the lease is had, for as long as it takes, also while the store can't be reached.
+ * @param name what the lease is for, at most 100 characters.
+ * @returns `undefined` when `signal` was aborted first.
+ */
+export async function acquireLease(records: Records, name: string, options: LeaseOptions): Promise<Lease | undefined> {
+  const { holder, signal, logger, ttlMs = LEASE_MS } = options;
+  const key = `lease/${name}`;
+  let seen: Seen | undefined;
+  let reachable = true;
+  while (!signal.aborted) {
+    try {
+      const asked = performance.now();
+      const record = await records.get<LeaseValue>(key);
+      if (record === undefined || isFree(record.value, holder) || (seen?.version === record.version && asked - seen.since >= ttlMs)) {
+        const fence = (record?.value.fence ?? 0) + 1;
+        const put = performance.now();
+        const version = await records.put(key, { holder, fence } satisfies LeaseValue, { expected: record?.version ?? 0 });
+        if (version !== undefined) return hold(records, key, { ...options, ttlMs }, { fence, version, renewedAt: put });
+      } else if (seen?.version !== record.version) {
+        seen = { version: record.version, since: performance.now() };
+      }
+      reachable = true;
+    } catch (error) {
+      if (reachable) logger.warn({ err: error, lease: name }, 'waiting for a lease: the read store does not answer');
+      reachable = false;
+    }
+    await pause(ttlMs / 6, signal);
+  }
+  return undefined;
+}
+
+/** A record of this very process is one that it lost by its own clock and nobody took. */
+function isFree(value: LeaseValue, holder: string): boolean {
+  return value.holder === null || value.holder === holder;
+}
+
+/** Renews the lease three times within its time, until it is lost or released. */
+function hold(
+  records: Records,
+  key: string,
+  options: Required<Pick<LeaseOptions, 'holder' | 'logger' | 'ttlMs'>>,
+  had: { readonly fence: number; readonly version: number; readonly renewedAt: number },
+): Lease {
+  const { holder, logger, ttlMs } = options;
+  const { fence } = had;
+  const lost = new AbortController();
+  let { version, renewedAt } = had;
+  const held = (): boolean => !lost.signal.aborted && performance.now() - renewedAt < ttlMs;
+
+  /** One renewal. @returns whether the lease is still ours. */
+  async function renew(): Promise<boolean> {
+    const asked = performance.now();
+    const renewed = await records.put(key, { holder, fence } satisfies LeaseValue, { expected: version });
+    if (renewed === undefined) {
+      // An earlier renewal whose outcome was unknown may have been stored after all; then the record is still ours.
+      const record = await records.get<LeaseValue>(key);
+      if (record?.value.holder !== holder || record.value.fence !== fence) return false;
+      version = record.version;
+    } else {
+      version = renewed;
+    }
+    renewedAt = asked;
+    return true;
+  }
+
+  async function keep(): Promise<void> {
+    let wait = ttlMs / 3;
+    for (;;) {
+      await pause(wait, lost.signal);
+      if (lost.signal.aborted) return;
+      if (!held()) break;
+      try {
+        if (!(await renew())) break;
+        wait = ttlMs / 3;
+      } catch (error) {
+        if (!(error instanceof UnavailableError)) throw error;
+        wait = ttlMs / 12;
+      }
+    }
+    if (lost.signal.aborted) return;
+    logger.warn({ lease: key, fence }, 'lease lost');
+    lost.abort();
+  }
+
+  const kept = keep().catch((error: unknown) => {
+    logger.error({ err: error, lease: key, fence }, 'lease given up');
+    lost.abort();
+  });
+
+  return {
+    fence,
+    get held() {
+      return held();
+    },
+    lost: lost.signal,
+    async release() {
+      const mine = held();
+      lost.abort();
+      await kept;
+      if (!mine) return;
+      try {
+        await records.put(key, { holder: null, fence } satisfies LeaseValue, { expected: version });
+      } catch (error) {
+        logger.info({ err: error, lease: key }, 'lease not released: the next holder waits until it runs out');
+      }
+    },
+  };
+}
+
+/** Resolves after `ms`, or at once when aborted. Does not keep the process alive. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await sleep(ms, undefined, { signal, ref: false }).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+}

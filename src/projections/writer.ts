@@ -1,0 +1,152 @@
+/** Stores what units have folded: one write at a time, each with everything that has come up during the one before. */
+import type { ReadStore, StoredDocument, WriteBatch } from '../ports/readStore.js';
+import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../ports/readStore.js';
+import type { Lease } from './lease.js';
+import { recordQuarantine } from './quarantine.js';
+import { slices } from './slices.js';
+import type { Unit } from './unit.js';
+
+/** Writes handed to the store at the same time while many documents are stored, so that it never waits for the next. */
+const WRITES_IN_FLIGHT = 3;
+
+/** The lease is another's: nothing more may be written. */
+export class LeaseLostError extends Error {
+  override readonly name = 'LeaseLostError';
+  constructor() {
+    super('the projector lease was lost');
+  }
+}
+
+/** The storing side of a feed. */
+export interface Writer {
+  /** Sees to it that everything folded so far is stored soon: now, or right after the write under way. */
+  kick(): void;
+  /** Resolves when the write under way, if any, has ended. */
+  turn(): Promise<void>;
+  /** Resolves when everything folded so far is stored, or storing has failed. */
+  drain(): Promise<void>;
+}
+
+/**
+ * Makes a writer for the units. A failure ends it: `failed` is called once, nothing is stored after it, and what was folded is to be thrown away.
+ */
+export function makeWriter(units: readonly Unit[], store: ReadStore, lease: Pick<Lease, 'held'>, failed: (error: unknown) => void): Writer {
+  let running: Promise<void> | undefined;
+  let broken = false;
+
+  function start(): void {
+    if (running !== undefined || broken || !units.some(isPending)) return;
+    running = storeUnits(units, store, lease).then(
+      () => {
+        running = undefined;
+        start();
+      },
+      (error: unknown) => {
+        running = undefined;
+        broken = true;
+        failed(error);
+      },
+    );
+  }
+
+  return {
+    kick: start,
+    turn: async () => running,
+    async drain() {
+      start();
+      while (running !== undefined) await running;
+    },
+  };
+}
+
+function isPending(unit: Unit): boolean {
+  return unit.dirty.size > 0 || unit.unlisted.length > 0 || unit.folded !== unit.stored;
+}
+
+async function storeUnits(units: readonly Unit[], store: ReadStore, lease: Pick<Lease, 'held'>): Promise<void> {
+  // Taken together, before anything is awaited: the checkpoint covers exactly what is in these documents.
+  const reached = units.map((unit) => unit.folded);
+  const unlisted = units.map((unit) => unit.unlisted);
+  for (const unit of units) {
+    unit.writing = unit.dirty;
+    unit.dirty = new Map();
+    unit.unlisted = [];
+  }
+  // Listed first: once the checkpoint has passed the event, nobody would find it again.
+  for (const [at, unit] of units.entries()) {
+    for (const quarantined of unlisted[at] ?? []) await recordQuarantine(store.records, unit.projection, quarantined);
+  }
+  await writeDocuments(units, reached, store, lease);
+  for (const [at, unit] of units.entries()) {
+    unit.stored = reached[at];
+    for (const document of unit.writing.values()) unit.cache.set(document);
+    unit.writing = new Map();
+  }
+}
+
+/** Writes the documents, the last of them together with the checkpoints. */
+async function writeDocuments(units: readonly Unit[], reached: readonly Unit['folded'][], store: ReadStore, lease: Pick<Lease, 'held'>): Promise<void> {
+  const time = slices();
+  const underWay = new Set<Promise<void>>();
+  let failure: { readonly error: unknown } | undefined;
+  const write = (batches: readonly WriteBatch[]): Promise<void> => {
+    if (!lease.held) throw new LeaseLostError();
+    return store.write(batches);
+  };
+  let last: WriteBatch[] = [];
+  for (const [at, unit] of units.entries()) {
+    const position = reached[at];
+    const checkpoint = position === undefined || position === unit.stored ? {} : { checkpoint: { projection: unit.checkpoint, position } };
+    let documents: readonly StoredDocument[] = [];
+    for (const piece of pieces(unit.writing)) {
+      if (documents.length > 0) {
+        if (time.due()) await time.rest();
+        if (failure !== undefined) throw failure.error;
+        const written = write([{ collection: unit.collection, documents }]).then(
+          () => void underWay.delete(written),
+          (error: unknown) => {
+            underWay.delete(written);
+            failure ??= { error };
+          },
+        );
+        underWay.add(written);
+        if (underWay.size >= WRITES_IN_FLIGHT) await Promise.race(underWay);
+      }
+      documents = piece;
+    }
+    if (documents.length > 0 || 'checkpoint' in checkpoint) last.push({ collection: unit.collection, documents, ...checkpoint });
+  }
+  await Promise.all(underWay);
+  if (failure !== undefined) throw failure.error;
+  if (last.length > 0) await write(last);
+}
+
+/** The documents in pieces of what one batch may hold. */
+function* pieces(documents: ReadonlyMap<string, StoredDocument>): Generator<readonly StoredDocument[]> {
+  let piece: StoredDocument[] = [];
+  let bytes = 0;
+  for (const document of documents.values()) {
+    const size = atMostBytes(document.body) + 400;
+    if (piece.length > 0 && (piece.length === MAX_BATCH_DOCUMENTS || bytes + size > MAX_BATCH_BYTES)) {
+      yield piece;
+      piece = [];
+      bytes = 0;
+    }
+    piece.push(document);
+    bytes += size;
+  }
+  if (piece.length > 0) yield piece;
+}
+
+/** A bound of a value's JSON in bytes, without making it: a character may take six (`\u0000`). */
+export function atMostBytes(value: unknown): number {
+  if (typeof value === 'string') return value.length * 6 + 2;
+  if (typeof value !== 'object' || value === null) return 26;
+  let bytes = 2;
+  if (Array.isArray(value)) {
+    for (const item of value) bytes += atMostBytes(item) + 1;
+    return bytes;
+  }
+  for (const key in value) bytes += key.length * 6 + 4 + atMostBytes((value as Record<string, unknown>)[key]);
+  return bytes;
+}
