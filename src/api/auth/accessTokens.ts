@@ -1,0 +1,94 @@
+/**
+ * Access tokens: JWTs signed with HS256. A token names its session and its user, and nothing more; everything else is looked up at each request.
+ * Its signature is checked once and then remembered until it expires.
+ */
+import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
+import { errors, jwtVerify, SignJWT } from 'jose';
+import { LRUCache } from 'lru-cache';
+
+/** What an access token says. */
+export interface AccessClaims {
+  readonly sessionId: string;
+  /** Which of its session's token pairs it belongs to, from 0. */
+  readonly pair: number;
+  /** Absent: a client's own token. */
+  readonly userId?: string;
+  /** Seconds since the epoch. */
+  readonly expiresAt: number;
+}
+
+/** Signs and checks access tokens. */
+export interface AccessTokens {
+  sign(claims: AccessClaims): Promise<string>;
+  /** What a token that was checked before says, while it has not expired. */
+  remembered(token: string): AccessClaims | undefined;
+  /** What the token says; `undefined` when it is not ours, changed, or expired. */
+  verify(token: string): Promise<AccessClaims | undefined>;
+  clear(): void;
+}
+
+/** Ours are some 300 characters; nobody can make us hash a book. */
+const MAX_TOKEN_LENGTH = 2_048;
+const REMEMBERED = 20_000;
+const MIN_KEY_BYTES = 32;
+/** Keeps our access tokens apart from whatever else may be signed with the key. */
+const TYPE = 'at+jwt';
+
+/** The tokens under `keys`: the first signs, all verify. @throws Error when there is no key, or one has less than 32 bytes. */
+export function accessTokens(keys: readonly string[], now: () => number): AccessTokens {
+  const known = new Map<string, KeyObject>();
+  for (const key of keys) {
+    const bytes = Buffer.from(key);
+    if (bytes.length < MIN_KEY_BYTES) throw new Error(`a token key has less than ${MIN_KEY_BYTES} bytes`);
+    known.set(createHash('sha256').update('token key id\0').update(bytes).digest('base64url').slice(0, 8), createSecretKey(bytes));
+  }
+  const [first] = known;
+  if (first === undefined) throw new Error('there is no token key');
+  const [signingId, signingKey] = first;
+  const checked = new LRUCache<string, AccessClaims>({ max: REMEMBERED });
+
+  const remembered = (token: string): AccessClaims | undefined => {
+    const claims = checked.get(token);
+    return claims !== undefined && claims.expiresAt * 1000 > now() ? claims : undefined;
+  };
+  return {
+    remembered,
+    async sign(claims) {
+      const jwt = new SignJWT({ sid: `${claims.sessionId}.${claims.pair}` })
+        .setProtectedHeader({ alg: 'HS256', typ: TYPE, kid: signingId })
+        .setIssuedAt(Math.floor(now() / 1000))
+        .setExpirationTime(claims.expiresAt);
+      return (claims.userId === undefined ? jwt : jwt.setSubject(claims.userId)).sign(signingKey);
+    },
+    async verify(token) {
+      const before = remembered(token);
+      if (before !== undefined) return before;
+      if (token.length > MAX_TOKEN_LENGTH) return undefined;
+      try {
+        const { payload } = await jwtVerify(
+          token,
+          ({ kid }) => {
+            const key = known.get(kid ?? '');
+            if (key === undefined) throw new errors.JWKSNoMatchingKey();
+            return key;
+          },
+          { algorithms: ['HS256'], typ: TYPE, requiredClaims: ['sid', 'exp'], currentDate: new Date(now()) },
+        );
+        const session = /^([\w-]{22})\.(\d{1,15})$/.exec(String(payload['sid']));
+        if (session === null || payload.exp === undefined) return undefined;
+        const claims: AccessClaims = {
+          sessionId: session[1] ?? '',
+          pair: Number(session[2]),
+          ...(payload.sub === undefined ? {} : { userId: payload.sub }),
+          expiresAt: payload.exp,
+        };
+        checked.set(token, claims);
+        return claims;
+      } catch (error) {
+        if (error instanceof errors.JOSEError) return undefined;
+        throw error;
+      }
+    },
+    clear: () => checked.clear(),
+  };
+}

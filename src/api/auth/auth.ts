@@ -1,0 +1,60 @@
+/** Authentication put together: tokens, sessions, throttling and the token endpoint. */
+import type { KeyedHash } from '../../domain/keyedHash.js';
+import type { Records } from '../../ports/readStore.js';
+import type { AccountDocument } from '../../projections/accounts.js';
+import type { ReadModel } from '../../projections/readModel.js';
+import type { Route } from '../route.js';
+import { accessTokens } from './accessTokens.js';
+import { type CallerAddress, callerAddress } from './address.js';
+import { type Authenticator, authenticator } from './authenticate.js';
+import { clientAuthentication } from './clients.js';
+import { grants } from './grants.js';
+import { oauthRoutes } from './oauth.js';
+import { passwords } from './passwords.js';
+import { type Lifetimes, sessions } from './sessions.js';
+import { accounts } from './standing.js';
+import { throttle } from './throttle.js';
+
+/** What authentication needs. */
+export interface AuthOptions {
+  readonly accounts: ReadModel<AccountDocument>;
+  /** Sessions and counters stand here. */
+  readonly records: Records;
+  /** Secret. Each at least 32 bytes; the first signs, all verify. */
+  readonly tokenKeys: readonly string[];
+  readonly hash: KeyedHash;
+  readonly ttl: Lifetimes;
+  /** CIDRs whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[];
+  /** Milliseconds since the epoch; default `Date.now`. */
+  readonly now?: () => number;
+}
+
+/** Authentication as the API uses it. */
+export interface Auth {
+  readonly authenticate: Authenticator['authenticate'];
+  /** The address that throttling counts a request by. */
+  readonly address: CallerAddress;
+  readonly routes: readonly Route[];
+  /** Waits for the password checks under way. */
+  close(): Promise<void>;
+}
+
+/** Puts authentication together. @throws Error when a token key is too short, or a trusted proxy is no CIDR. */
+export function createAuth(options: AuthOptions): Auth {
+  const { records, hash, ttl, now = Date.now } = options;
+  const address = callerAddress(options.trustedProxies);
+  const tokens = accessTokens(options.tokenKeys, now);
+  const accountsNow = accounts(options.accounts, now);
+  const allSessions = sessions({ records, tokens, hash, ttl, now });
+  const counters = throttle(records, hash, now);
+  const checker = passwords();
+  const callers = authenticator({ tokens, sessions: allSessions, accounts: accountsNow });
+  const clients = clientAuthentication({ accounts: accountsNow, passwords: checker, throttle: counters, now });
+  return {
+    authenticate: async (header, need) => callers.authenticate(header, need),
+    address,
+    routes: oauthRoutes(grants({ authenticator: callers, accounts: accountsNow, clients, passwords: checker, sessions: allSessions, throttle: counters, hash })),
+    close: async () => checker.close(),
+  };
+}

@@ -1,0 +1,56 @@
+/** Who makes a request, by the access token it carries. */
+import type { RouteCaller } from '../route.js';
+import { HttpError } from '../errors.js';
+import type { AccessTokens } from './accessTokens.js';
+import { authenticationFailed } from './clients.js';
+import type { Principal } from './principal.js';
+import type { Sessions } from './sessions.js';
+import type { Accounts, Standing } from './standing.js';
+
+/** Looks callers up. */
+export interface Authenticator {
+  /**
+   * Who sends this `Authorization` header. Nothing is looked up where a route needs nobody.
+   * @throws HttpError authentication_failed without a token that counts, forbidden for a client's token where a user's is needed; UnavailableError.
+   */
+  authenticate(header: string | undefined, need: RouteCaller): Promise<Principal>;
+  /** The client whose own token this header carries. @throws HttpError authentication_failed, also for a user's token; UnavailableError. */
+  client(header: string | undefined): Promise<Standing['client']>;
+}
+
+const ANONYMOUS: Principal = { kind: 'anonymous' };
+/** `Bearer`, in any case as RFC 9110 has it, and a token of RFC 6750's alphabet. */
+const BEARER = /^bearer +([\w\-.~+/]+=*) *$/i;
+
+/** An authenticator. */
+export function authenticator(deps: { tokens: AccessTokens; sessions: Sessions; accounts: Accounts }): Authenticator {
+  const { tokens, sessions, accounts } = deps;
+  const behind = async (header: string | undefined): Promise<Standing & { readonly sessionId: string }> => {
+    const token = tokenOf(header);
+    const claims = token === undefined ? undefined : (tokens.remembered(token) ?? (await tokens.verify(token)));
+    const session = claims === undefined ? undefined : await sessions.use(claims);
+    const standing = session === undefined ? undefined : await accounts.behind(session);
+    if (claims === undefined || standing === undefined) throw authenticationFailed();
+    return { ...standing, sessionId: claims.sessionId };
+  };
+  return {
+    async authenticate(header, need) {
+      if (need === 'none') return ANONYMOUS;
+      const { client, user, sessionId } = await behind(header);
+      if (user !== undefined) return { kind: 'user', clientId: client.id, sessionId, user };
+      if (need === 'user') throw new HttpError('forbidden');
+      return { kind: 'client', clientId: client.id, sessionId };
+    },
+    async client(header) {
+      const { client, user } = await behind(header);
+      if (user !== undefined) throw authenticationFailed();
+      return client;
+    },
+  };
+}
+
+function tokenOf(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  // Nearly every header is spelled so, and what comes after is checked by looking it up.
+  return header.startsWith('Bearer ey') ? header.slice(7) : BEARER.exec(header)?.[1];
+}

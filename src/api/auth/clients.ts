@@ -1,0 +1,78 @@
+/** Proves that a client is the one it says it is. */
+import { createHmac, randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { ClientDocument } from '../../projections/accounts.js';
+import { HttpError } from '../errors.js';
+import type { Passwords } from './passwords.js';
+import type { Accounts } from './standing.js';
+import type { Throttle } from './throttle.js';
+
+/** What a client sends to prove itself. */
+export interface ClientCredentials {
+  readonly id: string;
+  /** The secret, in each way it may have been meant (see `readBasic`). */
+  readonly secrets: readonly string[];
+}
+
+/** How long a secret that was right is not hashed again. */
+const REMEMBERED_MS = 300_000;
+const REMEMBERED = 1_000;
+
+/**
+ * Authenticates clients. A client refreshes all day with one secret, so a right one is remembered for some minutes: in memory alone, as an HMAC under a
+ * key that only this process has, and together with the client's credential number, so that a new secret or a disabling counts at once.
+ */
+export function clientAuthentication(options: { accounts: Accounts; passwords: Passwords; throttle: Throttle; now: () => number }): {
+  /** The active client with this secret. @throws HttpError authentication_failed, too_many_requests. */
+  authenticate(credentials: ClientCredentials, address: string): Promise<ClientDocument>;
+} {
+  const { accounts, passwords, throttle, now } = options;
+  const key = randomBytes(32);
+  const remembered = new LRUCache<string, number>({ max: REMEMBERED });
+  const nameOf = (client: ClientDocument, secret: string): string =>
+    createHmac('sha256', key).update(JSON.stringify([client.id, client.credential, secret])).digest('base64url');
+  const isRemembered = (name: string): boolean => now() - (remembered.get(name) ?? -Infinity) < REMEMBERED_MS;
+
+  return {
+    async authenticate({ id, secrets }, address) {
+      const client = await accounts.client(id);
+      if (client !== undefined && client.active && secrets.some((secret) => isRemembered(nameOf(client, secret)))) return client;
+      let right: string | undefined;
+      const succeeded = await throttle.attempt({ address }, async (reserve) => {
+        right = await passwords.verify(client?.secret_hash, secrets, reserve);
+        return right !== undefined && client?.active === true;
+      });
+      if (!succeeded || client === undefined || right === undefined) throw authenticationFailed();
+      remembered.set(nameOf(client, right), now());
+      return client;
+    },
+  };
+}
+
+/**
+ * The credentials of an HTTP Basic header. RFC 6749 2.3.1 wants both form-encoded, which many clients forget: so the secret is taken as it stands, too.
+ * @returns `undefined` when the header is not of that scheme. @throws HttpError authentication_failed when it is, but malformed.
+ */
+export function readBasic(header: string | undefined): ClientCredentials | undefined {
+  const encoded = /^basic +(\S*) *$/i.exec(header ?? '')?.[1];
+  if (encoded === undefined) return undefined;
+  const text = Buffer.from(encoded, 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  if (colon < 0) throw authenticationFailed();
+  const secret = text.slice(colon + 1);
+  return { id: formDecoded(text.slice(0, colon)), secrets: [...new Set([secret, formDecoded(secret)])] };
+}
+
+/** The one answer to everything that is wrong with credentials or tokens. */
+export function authenticationFailed(): HttpError {
+  return new HttpError('authentication_failed', { headers: { 'WWW-Authenticate': 'Bearer' } });
+}
+
+function formDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch (error) {
+    if (error instanceof URIError) return text;
+    throw error;
+  }
+}

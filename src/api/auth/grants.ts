@@ -1,0 +1,76 @@
+/** The three ways to get tokens: what each proves before it hands any out. */
+import type { KeyedHash } from '../../domain/keyedHash.js';
+import { normaliseUsername } from '../../domain/username.js';
+import type { ClientDocument } from '../../projections/accounts.js';
+import { HttpError } from '../errors.js';
+import type { Authenticator } from './authenticate.js';
+import { authenticationFailed, type ClientCredentials } from './clients.js';
+import type { Passwords } from './passwords.js';
+import type { Sessions, TokenPair } from './sessions.js';
+import { type Accounts, standing } from './standing.js';
+import type { Throttle } from './throttle.js';
+
+/**
+ * The grants. Each throws HttpError authentication_failed for whatever is wrong with what it was given, too_many_requests, and UnavailableError.
+ * `address` is the caller's, for throttling.
+ */
+export interface Grants {
+  /** @throws HttpError too_many_requests when nothing is to be had from this address for now. */
+  checkAddress(address: string): Promise<void>;
+  /** The client whose own token is in the `Authorization` header. */
+  loginClient(header: string | undefined): Promise<ClientDocument>;
+  /** Logs a client in on its own behalf. */
+  clientCredentials(credentials: ClientCredentials, address: string): Promise<TokenPair>;
+  /** Logs a user in. @throws HttpError forbidden when the password is right and the client may not log this user in. */
+  password(client: ClientDocument, username: string, password: string, address: string): Promise<TokenPair>;
+  /** Trades a refresh token for the next pair. */
+  refresh(credentials: ClientCredentials, refreshToken: string, address: string): Promise<TokenPair>;
+}
+
+/** The grants over these parts. */
+export function grants(deps: {
+  authenticator: Authenticator;
+  accounts: Accounts;
+  clients: { authenticate(credentials: ClientCredentials, address: string): Promise<ClientDocument> };
+  passwords: Passwords;
+  sessions: Sessions;
+  throttle: Throttle;
+  hash: KeyedHash;
+}): Grants {
+  const { authenticator, accounts, clients, passwords, sessions, throttle, hash } = deps;
+  return {
+    checkAddress: async (address) => throttle.check({ address }),
+    loginClient: async (header) => authenticator.client(header),
+
+    async clientCredentials(credentials, address) {
+      return sessions.start(await clients.authenticate(credentials, address));
+    },
+
+    async password(client, username, password, address) {
+      const usernameHash = hash('username', normaliseUsername(username));
+      const user = await accounts.userNamed(usernameHash);
+      // An inactive user's right password counts as a wrong one, else the counters would tell it.
+      const right = await throttle.attempt(
+        { address, usernameHash },
+        async (reserve) => (await passwords.verify(user?.password_hash, [password], reserve)) !== undefined && user?.active === true,
+      );
+      if (!right || user === undefined) throw authenticationFailed();
+      if (!mayLogIn(client, user.id)) throw new HttpError('forbidden');
+      return sessions.start(client, user);
+    },
+
+    async refresh(credentials, refreshToken, address) {
+      const client = await clients.authenticate(credentials, address);
+      const pair = await sessions.refresh(refreshToken, client.id, async (session) => {
+        const user = session.user === null ? undefined : await accounts.user(session.user);
+        return standing(session, client, user) !== undefined && session.user !== null && mayLogIn(client, session.user);
+      });
+      if (pair === undefined) throw authenticationFailed();
+      return pair;
+    },
+  };
+}
+
+function mayLogIn(client: ClientDocument, userId: string): boolean {
+  return client.users === null || client.users.includes(userId);
+}

@@ -1,0 +1,52 @@
+/** Counters for rate-limiter-flexible that stand in the records, so that all processes count together. */
+import { RateLimiterRes } from 'rate-limiter-flexible';
+import RateLimiterStoreAbstract from 'rate-limiter-flexible/lib/RateLimiterStoreAbstract.js';
+import type { Records } from '../../ports/readStore.js';
+
+interface Count {
+  readonly points: number;
+  /** Milliseconds since the epoch: when counting starts anew. */
+  readonly expire: number;
+}
+
+/**
+ * Counts points by key over a window that starts with the first. No count is lost, whatever runs side by side: a counter changes by compare-and-set.
+ * Every method rejects with UnavailableError when the records can't be reached; `consume` rejects with RateLimiterRes when the points are used up.
+ */
+export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
+  readonly #records: Records;
+  readonly #now: () => number;
+
+  /** `duration` in seconds; `now` in milliseconds. */
+  constructor(options: { records: Records; now: () => number; keyPrefix: string; points: number; duration: number }) {
+    super({ keyPrefix: options.keyPrefix, points: options.points, duration: options.duration });
+    this.#records = options.records;
+    this.#now = options.now;
+  }
+
+  override async _upsert(key: string, points: number, msDuration: number, forceExpire: boolean): Promise<Count> {
+    // Losing a turn means that another one's count was stored, so this ends.
+    for (;;) {
+      const record = await this.#records.get<Count>(key);
+      const old = record !== undefined && !forceExpire && record.value.expire > this.#now() ? record.value : undefined;
+      const next = { points: Math.max(0, (old?.points ?? 0) + points), expire: old?.expire ?? this.#now() + msDuration };
+      // What is given back after its window has ended is no longer counted anyway.
+      if (old === undefined && points < 0) return next;
+      const version = await this.#records.put(key, next, { expected: record?.version ?? 0, expiresAt: next.expire });
+      if (version !== undefined) return next;
+    }
+  }
+
+  override async _get(key: string): Promise<Count | null> {
+    const record = await this.#records.get<Count>(key);
+    return record !== undefined && record.value.expire > this.#now() ? record.value : null;
+  }
+
+  override async _delete(key: string): Promise<boolean> {
+    return this.#records.delete(key);
+  }
+
+  override _getRateLimiterRes(_key: string, changedPoints: number, count: Count): RateLimiterRes {
+    return new RateLimiterRes(Math.max(0, this.points - count.points), Math.max(0, count.expire - this.#now()), count.points, count.points === changedPoints);
+  }
+}

@@ -1,0 +1,142 @@
+/** Sessions: records that come and go with logins. Losing them logs people out, no more. */
+import { randomBytes } from 'node:crypto';
+import type { KeyedHash } from '../../domain/keyedHash.js';
+import type { Records, StoredRecord } from '../../ports/readStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import type { ClientDocument, UserDocument } from '../../projections/accounts.js';
+import type { AccessClaims, AccessTokens } from './accessTokens.js';
+import { FRESH_MS, freshCache } from './freshCache.js';
+import { newRefreshToken, readRefreshToken, type RefreshToken } from './refreshTokens.js';
+import { decideRefresh, pairCounts, useMatters, type Session } from './rotation.js';
+
+/** How long things last, in seconds. */
+export interface Lifetimes {
+  readonly access: number;
+  readonly refresh: number;
+  /** A session, from its login on. */
+  readonly session: number;
+}
+
+/** A pair of tokens as it is handed out. */
+export interface TokenPair {
+  readonly accessToken: string;
+  /** Seconds. */
+  readonly expiresIn: number;
+  /** Absent: the client's own session. */
+  readonly refreshToken?: string;
+}
+
+/** The sessions. Everything throws UnavailableError when the records can't be reached. */
+export interface Sessions {
+  /** Begins a session and hands out its first pair. Without a user: the client's own. */
+  start(client: ClientDocument, user?: UserDocument): Promise<TokenPair>;
+  /**
+   * The next pair for a refresh token. `stands` says whether the session's client and user still do.
+   * @returns `undefined` when there is none to be had; a token that was spent before has then ended its session.
+   */
+  refresh(token: string, client: string, stands: (session: Session) => Promise<boolean>): Promise<TokenPair | undefined>;
+  /** The session that an access token may act in; `undefined` when it has ended. At most `FRESH_MS` old. */
+  use(claims: AccessClaims): Promise<Session | undefined>;
+}
+
+const CACHED = 10_000;
+/** A lost compare-and-set means that another one was stored, so this many in a row are a fault of the store. */
+const MAX_TURNS = 1_000;
+
+/** Sessions in these records. `now`: milliseconds. */
+export function sessions(options: { records: Records; tokens: AccessTokens; hash: KeyedHash; ttl: Lifetimes; now: () => number }): Sessions {
+  const { records, tokens, hash, ttl, now } = options;
+  const cache = freshCache<StoredRecord<Session> | undefined>({ max: CACHED, maxAgeMs: FRESH_MS, now, look: async (key) => records.get<Session>(key) });
+
+  /** Seconds since the epoch, whole as an access token's `exp` is: nothing outlives its session. */
+  const sessionEnd = (startedAt: number): number => Math.floor(startedAt / 1000) + ttl.session;
+  const accessExpiry = (startedAt: number): number => Math.min(Math.floor(now() / 1000) + ttl.access, sessionEnd(startedAt));
+  const refreshExpiry = (startedAt: number): number => Math.min(now() + ttl.refresh * 1000, sessionEnd(startedAt) * 1000);
+  const store = async (id: string, session: Session, expected: number): Promise<boolean> => {
+    const key = keyOf(id);
+    const expiresAt = Math.max(session.refresh?.expiresAt ?? 0, accessExpiry(session.startedAt) * 1000);
+    const version = await records.put(key, session, { expected, expiresAt });
+    if (version === undefined) cache.forget(key);
+    else cache.set(key, { key, value: session, version, expiresAt });
+    return version !== undefined;
+  };
+  const pairOf = async (id: string, session: Session, refresh?: RefreshToken): Promise<TokenPair> => {
+    const expiresAt = accessExpiry(session.startedAt);
+    const claims = { sessionId: id, pair: session.pair, expiresAt, ...(session.user === null ? {} : { userId: session.user }) };
+    return {
+      accessToken: await tokens.sign(claims),
+      expiresIn: expiresAt - Math.floor(now() / 1000),
+      ...(refresh === undefined ? {} : { refreshToken: refresh.text }),
+    };
+  };
+
+  return {
+    async start(client, user) {
+      const id = randomBytes(16).toString('base64url');
+      const startedAt = now();
+      const refresh = user === undefined ? undefined : newRefreshToken(id, hash);
+      const session: Session = {
+        client: client.id,
+        clientCredential: client.credential,
+        user: user?.id ?? null,
+        userCredential: user?.credential ?? null,
+        startedAt,
+        pair: 0,
+        refresh: refresh === undefined ? null : { hash: refresh.hash, expiresAt: refreshExpiry(startedAt) },
+        spent: null,
+        used: false,
+        ended: [],
+      };
+      if (!(await store(id, session, 0))) throw new Error('a new session id is taken');
+      return pairOf(id, session, refresh);
+    },
+
+    async refresh(text, client, stands) {
+      const token = readRefreshToken(text, hash);
+      if (token === undefined) return undefined;
+      const key = keyOf(token.sessionId);
+      for (let turn = 0; turn < MAX_TURNS; turn += 1) {
+        const record = await records.get<Session>(key);
+        if (record === undefined) return undefined;
+        const successor = newRefreshToken(token.sessionId, hash);
+        const decision = decideRefresh(record.value, {
+          hash: token.hash,
+          client,
+          now: now(),
+          successor: { hash: successor.hash, expiresAt: refreshExpiry(record.value.startedAt) },
+          accessMs: ttl.access * 1000,
+        });
+        if (decision.kind === 'revoke') {
+          await records.delete(key);
+          cache.forget(key);
+        }
+        if (decision.kind !== 'rotate' || !(await stands(record.value))) return undefined;
+        if (await store(token.sessionId, decision.next, record.version)) return pairOf(token.sessionId, decision.next, successor);
+      }
+      throw new UnavailableError('a session could not be stored');
+    },
+
+    async use(claims) {
+      const key = keyOf(claims.sessionId);
+      for (let turn = 0; turn < MAX_TURNS; turn += 1) {
+        const known = cache.peek(key);
+        let record = known === undefined ? await cache.load(key) : known.value;
+        if (record !== undefined && record.value.pair < claims.pair) {
+          // Handed out since we looked, maybe by another process.
+          cache.forget(key);
+          record = await cache.load(key);
+        }
+        const session = record?.value;
+        if (record === undefined || session === undefined || session.user !== (claims.userId ?? null) || !pairCounts(session, claims.pair)) return undefined;
+        if (!useMatters(session, claims.pair, now())) return session;
+        const used = { ...session, used: true };
+        if (await store(claims.sessionId, used, record.version)) return used;
+      }
+      throw new UnavailableError('a session could not be stored');
+    },
+  };
+}
+
+function keyOf(sessionId: string): string {
+  return `session/${sessionId}`;
+}

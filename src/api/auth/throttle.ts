@@ -1,0 +1,118 @@
+/**
+ * Slows guessing down (decisions 2): within 15 minutes 10 failures in a row for one username from one address, 100 for one username from anywhere,
+ * 100 from one address. Names nobody has count as others do, so nothing tells whether a user exists.
+ */
+import ipaddr from 'ipaddr.js';
+import { RateLimiterRes } from 'rate-limiter-flexible';
+import type { KeyedHash } from '../../domain/keyedHash.js';
+import type { Records } from '../../ports/readStore.js';
+import { HttpError } from '../errors.js';
+import { keyedGate } from './gate.js';
+import { RecordsLimiter } from './recordsLimiter.js';
+
+const WINDOW_SECONDS = 900;
+const LIMITS = { pair: 10, username: 100, address: 100 };
+/** How many attempts for one username from one address wait for each other at most. */
+const PLACES = 50;
+
+/** Who tries. */
+export interface Attempt {
+  readonly address: string;
+  /** HMAC of the username; absent for a client. */
+  readonly usernameHash?: string;
+}
+
+/** The counters of all processes. Everything throws UnavailableError when the records can't be reached. */
+export interface Throttle {
+  /** @throws HttpError too_many_requests, with Retry-After, when one of the attempt's counters is full. */
+  check(attempt: Attempt): Promise<void>;
+  /**
+   * Runs one attempt. `verify` calls `reserve` just before it looks at the secret: from then on the attempt counts as a failure until it has succeeded,
+   * so that attempts side by side can't outrun the counters. A success clears the username's counters and takes back what the address was charged.
+   * An attempt that throws is not counted.
+   * @returns what `verify` said. @throws HttpError too_many_requests.
+   */
+  attempt(attempt: Attempt, verify: (reserve: () => Promise<void>) => Promise<boolean>): Promise<boolean>;
+}
+
+interface Counter {
+  readonly limiter: RecordsLimiter;
+  readonly key: string;
+  /** Cleared by a success; else a success takes back its own charge only. */
+  readonly cleared: boolean;
+}
+
+/** The throttle over these records. `now`: milliseconds. */
+export function throttle(records: Records, hash: KeyedHash, now: () => number): Throttle {
+  const limiter = (name: keyof typeof LIMITS): RecordsLimiter =>
+    new RecordsLimiter({ records, now, keyPrefix: `throttle-${name}`, points: LIMITS[name], duration: WINDOW_SECONDS });
+  const limiters = { pair: limiter('pair'), username: limiter('username'), address: limiter('address') };
+  const turns = keyedGate(PLACES);
+
+  const countersOf = ({ address, usernameHash }: Attempt): Counter[] => {
+    const from = hash('address', network(address));
+    return [
+      ...(usernameHash === undefined
+        ? []
+        : [
+            { limiter: limiters.pair, key: `${usernameHash}.${from}`, cleared: true },
+            { limiter: limiters.username, key: usernameHash, cleared: true },
+          ]),
+      { limiter: limiters.address, key: from, cleared: false },
+    ];
+  };
+  const checkCounters = async (counters: readonly Counter[]): Promise<void> => {
+    const counts = await Promise.all(counters.map(async (counter) => counter.limiter.get(counter.key)));
+    const waits = counts.flatMap((count, index) => (count !== null && count.consumedPoints >= (counters[index]?.limiter.points ?? 0) ? [count.msBeforeNext] : []));
+    if (waits.length > 0) throw refused(Math.max(...waits));
+  };
+  const giveBack = async (counters: readonly Counter[]): Promise<void> => {
+    await Promise.all(counters.map(async (counter) => counter.limiter.reward(counter.key)));
+  };
+
+  return {
+    async check(attempt) {
+      await checkCounters(countersOf(attempt));
+    },
+    async attempt(attempt, verify) {
+      const counters = countersOf(attempt);
+      const charged: Counter[] = [];
+      const reserve = async (): Promise<void> => {
+        for (const counter of counters) {
+          try {
+            await counter.limiter.consume(counter.key);
+          } catch (error) {
+            throw error instanceof RateLimiterRes ? refused(error.msBeforeNext) : error;
+          }
+          charged.push(counter);
+        }
+      };
+      const run = async (): Promise<boolean> => {
+        await checkCounters(counters);
+        let succeeded: boolean;
+        try {
+          succeeded = await verify(reserve);
+        } catch (error) {
+          await giveBack(charged);
+          throw error;
+        }
+        if (succeeded) {
+          await giveBack(charged.filter((counter) => !counter.cleared));
+          await Promise.all(counters.map(async (counter) => counter.cleared && counter.limiter.delete(counter.key)));
+        }
+        return succeeded;
+      };
+      // One after another, else some right passwords sent at once would look like failures to each other.
+      return attempt.usernameHash === undefined ? run() : turns.run(counters[0]?.key ?? '', run);
+    },
+  };
+}
+
+function refused(waitMs: number): HttpError {
+  return new HttpError('too_many_requests', { headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) } });
+}
+
+/** What counts as one address: an IPv6 subscriber has a whole /64, an IPv4 one an address. */
+function network(address: string): string {
+  return ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.networkAddressFromCIDR(`${address}/64`).toString() : address;
+}
