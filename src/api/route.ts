@@ -43,9 +43,18 @@ export interface Call {
   readonly position?: Position;
   /** The address that throttling counts by. */
   readonly address: string;
+  /** The request's path as it came, without query; its query as it came, without `?`. */
+  readonly path: string;
+  readonly rawQuery: string;
   /** A request header, lower-case name. */
   header(name: string): string | undefined;
 }
+
+/** A call before its body, query and embeds have been checked: what decides 404 and 403 looks at nothing else. */
+export type EarlyCall = Omit<Call, 'query' | 'body' | 'embeds'>;
+
+/** What answers a checked call. */
+export type Handler = (call: Call) => Promise<Answer>;
 
 /** What a handler answers. */
 export interface Answer {
@@ -59,8 +68,8 @@ export interface Answer {
   readonly replayed?: boolean;
 }
 
-/** One endpoint. */
-export interface Route {
+/** One endpoint, as it is described; `Route` adds what answers it. */
+interface RouteDescription {
   readonly method: 'GET' | 'POST' | 'PATCH';
   /** As @koa/router takes it, without a trailing slash (both are served): `/api/v2/gifts/:giftId`. */
   readonly path: string;
@@ -86,5 +95,10 @@ export interface Route {
   readonly answers: readonly SuccessAnswer[];
   /** What it may refuse, beside what every route of its kind may (`pipeline.ts` adds those). */
   readonly errors: readonly ErrorCode[];
-  handle(call: Call): Promise<Answer>;
 }
+
+/**
+ * One endpoint. `handle` answers a call that has been checked. A route whose 404 or 403 come before the checks of body and query (decisions 1)
+ * has `open` instead: it finds the entity, refuses the caller, and gives what then handles the call.
+ */
+export type Route = RouteDescription & ({ readonly handle: Handler; readonly open?: never } | { readonly open: (call: EarlyCall) => Promise<Handler>; readonly handle?: never });

@@ -176,9 +176,15 @@ export function redeem(
   }];
 }
 
-/** Whether the caller may reverse this redemption, or (`undefined`) any of this gift. */
-function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemption: RedemptionState | undefined): boolean {
+/** The redemption that `latest` or an id names. */
+function redemptionNamed(gift: IssuedGift, redemptionId: string): RedemptionState | undefined {
+  return redemptionId === 'latest' ? gift.redemptions.at(-1) : gift.redemptions.find((one) => one.id === redemptionId);
+}
+
+/** Whether the caller may reverse the redemption named; where there is none such: any redemption of this gift (decisions 2). */
+export function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemptionId: string): boolean {
   const { merchant } = caller;
+  const redemption = redemptionNamed(gift, redemptionId);
   if (merchant === undefined || !merchant.permissions.includes('unredeem')) return false;
   if (redemption !== undefined) return redemption.merchant_id === null ? merchant.valid : redemption.merchant_id === merchant.id;
   return merchant.valid || gift.redemptions.some((one) => one.merchant_id === merchant.id);
@@ -189,9 +195,8 @@ function mayUnredeem(gift: IssuedGift, caller: GiftCaller, redemption: Redemptio
  * `redemption_not_found`; `gift_not_redeemed`.
  */
 export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redemptionId: string }): GiftUnredeemed[] {
-  const latest = gift.redemptions.at(-1);
-  const redemption = facts.redemptionId === 'latest' ? latest : gift.redemptions.find((one) => one.id === facts.redemptionId);
-  if (!mayUnredeem(gift, facts.caller, redemption)) throw new Refusal('cannot_unredeem');
+  const redemption = redemptionNamed(gift, facts.redemptionId);
+  if (!mayUnredeem(gift, facts.caller, facts.redemptionId)) throw new Refusal('cannot_unredeem');
   if (redemption === undefined) throw new Refusal(facts.redemptionId === 'latest' ? 'gift_not_found' : 'redemption_not_found');
   if (!redemption.redeemed) throw new Refusal('gift_not_redeemed');
   return [{ type: 'GiftUnredeemed', data: { redemption_id: redemption.id } }];

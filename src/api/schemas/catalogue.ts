@@ -4,7 +4,7 @@ import type { Schema } from '../route.js';
 const ID = { type: 'string', description: 'An identifier.' } as const;
 
 /** An entity whose fields are all always there, and no others. */
-function entity(title: string, properties: Readonly<Record<string, Schema>>): Schema {
+export function entity(title: string, properties: Readonly<Record<string, Schema>>): Schema {
   return { title, type: 'object', additionalProperties: false, required: Object.keys(properties), properties };
 }
 

@@ -1,0 +1,59 @@
+/** Reads a request's body: its type (415), its size (413), its syntax (400), in this order (decisions 1). */
+import parser from 'koa-bodyparser';
+import type { Context } from 'koa';
+import { HttpError } from './errors.js';
+
+/** The most bytes a body may have, after decompression. */
+const LIMIT = '1mb';
+
+const options: parser.Options = {
+  jsonLimit: LIMIT,
+  formLimit: LIMIT,
+  strict: false,
+  onerror(error) {
+    const { status, type } = error as Error & { status?: number; type?: string };
+    if (status === 413 || type === 'entity.too.large') throw new HttpError('request_too_large');
+    if (status === 415) throw new HttpError('unsupported_content_type');
+    throw new HttpError('malformed_json');
+  },
+};
+const json = parser({ ...options, enableTypes: ['json'] });
+const jsonOrForm = parser({ ...options, enableTypes: ['json', 'form'] });
+const nothing = async (): Promise<void> => undefined;
+
+/** What a route takes. */
+export interface BodyRules {
+  readonly optional: boolean;
+  readonly form: boolean;
+}
+
+/** Whether the request announces a body (RFC 9112 6.3). */
+function announcesBody(ctx: Context): boolean {
+  const length = ctx.request.headers['content-length'];
+  return ctx.request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+}
+
+/**
+ * The parsed body; `undefined` where it is optional and absent. It may be any JSON value.
+ * @throws HttpError `unsupported_content_type`, `request_too_large`, `malformed_json`
+ */
+export async function readBody(ctx: Context, rules: BodyRules): Promise<unknown> {
+  if (rules.optional && !announcesBody(ctx)) return undefined;
+  const type = ctx.request.is(rules.form ? ['application/json', 'application/x-www-form-urlencoded'] : ['application/json']);
+  const charset = ctx.request.charset.toLowerCase();
+  if (announcesBody(ctx) ? typeof type !== 'string' : ctx.get('content-type') === '') throw new HttpError('unsupported_content_type');
+  if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') throw new HttpError('unsupported_content_type');
+  if (Number(ctx.request.headers['content-length'] ?? 0) > 1_048_576) throw new HttpError('request_too_large');
+  await (rules.form ? jsonOrForm : json)(ctx, nothing);
+  const { body, rawBody } = ctx.request as { body: unknown; rawBody?: string };
+  if (rawBody === undefined || rawBody === '') throw new HttpError('malformed_json');
+  if (rawBody.includes('\uFFFD') && isAltered(ctx, rawBody)) throw new HttpError('malformed_json');
+  return body;
+}
+
+/** True when decoding put U+FFFD in the place of bytes that are no UTF-8: the text then has another length than what came. */
+function isAltered(ctx: Context, rawBody: string): boolean {
+  const length = ctx.request.headers['content-length'];
+  const encoding = ctx.get('content-encoding') || 'identity';
+  return length === undefined || encoding !== 'identity' || Buffer.byteLength(rawBody) !== Number(length);
+}

@@ -1,0 +1,47 @@
+/** Joins gifts with what they share: their purchases, and who owns the numbers they were sent to. One round trip a kind. */
+import { ownerByPhone } from '../domain/account.js';
+import type { AccountDocument } from '../projections/accounts.js';
+import type { GiftDocument } from '../projections/gifts.js';
+import type { ReadModel } from '../projections/readModel.js';
+import type { TransactionDocument } from '../projections/transactions.js';
+
+/** A gift with what its representation needs. */
+export interface JoinedGift {
+  readonly id: string;
+  readonly gift: GiftDocument;
+  readonly transaction: TransactionDocument;
+  /** The owner (decisions 2); `undefined` while nobody has the phone number. */
+  readonly owner: string | undefined;
+}
+
+/** The read models that gifts are joined from. */
+export interface GiftModels {
+  readonly gifts: ReadModel<GiftDocument>;
+  readonly transactions: ReadModel<TransactionDocument>;
+  readonly accounts: ReadModel<AccountDocument>;
+}
+
+/** One gift, or `undefined` when there is none. @throws UnavailableError */
+export async function findGift(models: GiftModels, id: string): Promise<JoinedGift | undefined> {
+  const gift = await models.gifts.get(id);
+  if (gift === undefined) return undefined;
+  const transaction = await models.transactions.get(gift.transaction_id);
+  if (transaction === undefined) return undefined;
+  const hash = gift.receiver.phone_hash;
+  const phone = hash === undefined ? undefined : await models.accounts.get(`phone-${hash}`);
+  return { id, gift, transaction, owner: ownerIn(gift, transaction, phone) };
+}
+
+/** Gifts of one purchase, in the order given. @throws UnavailableError */
+export async function joinGifts(models: Pick<GiftModels, 'accounts'>, transaction: TransactionDocument, gifts: readonly { readonly id: string; readonly gift: GiftDocument }[]): Promise<JoinedGift[]> {
+  const hashes = [...new Set(gifts.flatMap(({ gift }) => gift.receiver.phone_hash ?? []))];
+  const phones = await models.accounts.getMany(hashes.map((hash) => `phone-${hash}`));
+  const phoneOf = new Map(hashes.map((hash, index) => [hash, phones[index]]));
+  return gifts.map(({ id, gift }) => ({ id, gift, transaction, owner: ownerIn(gift, transaction, phoneOf.get(gift.receiver.phone_hash ?? '')) }));
+}
+
+function ownerIn(gift: GiftDocument, transaction: TransactionDocument, phone: AccountDocument | undefined): string | undefined {
+  if (gift.receiver.user_id !== undefined) return gift.receiver.user_id;
+  if (gift.receiver.phone_hash !== undefined) return phone?.entry === 'phone' ? ownerByPhone(phone.holders, transaction.created_at) : undefined;
+  return gift.claimed_by ?? transaction.buyer_id;
+}

@@ -1,0 +1,110 @@
+/** Gifts: looking one up, claiming one, and the adjustment codes for tills (spec 4.3, decisions 2). */
+import { claimGift } from '../commands/claimGift.js';
+import { callerOf, loadGift } from '../commands/loadGift.js';
+import { giftsProjection } from '../projections/gifts.js';
+import { GIFT_RELATIONS, embedGift, requestKinds } from './embed.js';
+import { type Embedded, embeddedCollector } from './embedded.js';
+import { HttpError } from './errors.js';
+import { contextOf, type GiftRouteDeps, userOf } from './giftDeps.js';
+import { giftEntity } from './giftEntities.js';
+import { findGift } from './giftJoin.js';
+import { POSITION_WAIT_MS } from './positions.js';
+import type { Route } from './route.js';
+import { dataSchema } from './schemas/catalogue.js';
+import { adjustmentCodesSchema, giftEmbeddedExample, giftEmbeddedSchema, giftExample, giftSchema } from './schemas/gifts.js';
+
+const GIFT_PARAM = { giftId: "The gift's id or shortcode." };
+
+/** The routes. */
+export function giftRoutes(deps: GiftRouteDeps): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v2/gifts/:giftId',
+      summary: 'One gift',
+      description: 'Any signed-in user who holds the id or shortcode may look a gift up: both are unguessable.',
+      tag: 'Gifts',
+      caller: 'user',
+      embeds: GIFT_RELATIONS,
+      params: GIFT_PARAM,
+      giftParam: 'giftId',
+      answers: [{ status: 200, description: 'The gift.', schema: dataSchema(giftSchema, giftEmbeddedSchema), example: { data: giftExample, embedded: giftEmbeddedExample } }],
+      errors: [],
+      async open(early) {
+        const user = userOf(early);
+        const joined = await findGift(deps, early.params['giftId'] ?? '');
+        if (joined === undefined) throw new HttpError('gift_not_found');
+        return async ({ embeds }) => {
+          const viewer = { user, now: deps.now(), publicUrl: deps.publicUrl };
+          const data = giftEntity(joined, viewer);
+          if (embeds.length === 0) return { status: 200, body: { data } };
+          const embedded = embeddedCollector();
+          requestKinds(embedded, embeds);
+          embedGift(embedded, joined, embeds, viewer, deps.catalogue.current());
+          const body: { data: object; embedded: Embedded } = { data, embedded: embedded.result() };
+          return { status: 200, body };
+        };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v2/gifts/:giftId/claim',
+      summary: 'Claim a gift shared by URL',
+      description: 'Makes the caller the owner of a gift that was bought without a receiver; the first wins. The owner again gets the gift again.',
+      tag: 'Gifts',
+      caller: 'user',
+      params: GIFT_PARAM,
+      giftParam: 'giftId',
+      answers: [{ status: 200, description: 'The gift, now the caller’s.', schema: dataSchema(giftSchema), example: { data: giftExample } }],
+      errors: ['cannot_claim', 'gift_already_claimed', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired'],
+      async open(early) {
+        const user = userOf(early);
+        const now = deps.now();
+        const giftId = early.params['giftId'] ?? '';
+        const loaded = await loadGift(deps, giftId, user, now);
+        return async () => {
+          const { own, replayed } = await claimGift(deps, loaded, user, contextOf(early, now));
+          const position = own.at(-1)?.position;
+          if (position !== undefined) await deps.gifts.reached(position, POSITION_WAIT_MS);
+          const joined = await findGift(deps, giftId);
+          if (joined === undefined) throw new HttpError('gift_not_found');
+          // The read model may still be behind: what was appended just now shows all the same.
+          const claimed = own.find((event) => event.type === 'GiftClaimed');
+          const gift = claimed === undefined ? joined.gift : giftsProjection.evolve(joined.gift, claimed, giftId, 0);
+          const data = giftEntity({ ...joined, gift, owner: user.id }, { user, now, publicUrl: deps.publicUrl });
+          return { status: 200, body: { data }, replayed, ...(position === undefined ? {} : { position }) };
+        };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v2/gifts/:giftId/product/adjustment-codes',
+      summary: 'Adjustment codes for a gift',
+      description: "For points of sale: the codes of the calling user's merchant. A gift is redeemed against any single one of them.",
+      tag: 'Gifts',
+      caller: 'user',
+      params: GIFT_PARAM,
+      giftParam: 'giftId',
+      answers: [
+        {
+          status: 200,
+          description: 'The codes; none when the merchant has none.',
+          schema: dataSchema(adjustmentCodesSchema),
+          example: { data: { product_id: giftExample.purchase_id, adjustment_codes: ['ADJ-10', 'ADJ-20'] } },
+        },
+      ],
+      errors: ['cannot_redeem', 'redeemed_gift_has_no_codes'],
+      async open(early) {
+        const user = userOf(early);
+        const { gift } = await loadGift(deps, early.params['giftId'] ?? '', user, deps.now());
+        const { merchant } = callerOf(deps, gift, user);
+        if (merchant === undefined || !merchant.valid || !merchant.permissions.includes('redeem')) throw new HttpError('cannot_redeem');
+        return async () => {
+          if (gift.status === 'redeemed') throw new HttpError('redeemed_gift_has_no_codes');
+          const codes = deps.catalogue.current().merchants.get(merchant.id)?.adjustment_codes ?? [];
+          return { status: 200, body: { data: { product_id: gift.issued.product_id, adjustment_codes: codes } } };
+        };
+      },
+    },
+  ];
+}

@@ -1,0 +1,107 @@
+/**
+ * Idempotency keys (decisions 1). What a command appended is found again in its stream by the command id; here stands what is beside
+ * the log: that a request with the key is running, and the answers to give again, refusals among them.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import type { KeyedHash } from '../domain/keyedHash.js';
+import type { Records } from '../ports/readStore.js';
+import type { Principal } from './auth/principal.js';
+import { ERRORS, type ErrorCode, HttpError } from './errors.js';
+
+/** A request that died holds its key so long, milliseconds. */
+const HOLD_MS = 30_000;
+const KEEP_MS = 24 * 3_600_000;
+const MAX_STORED_BYTES = 256 * 1024;
+const MAX_DEPTH = 32;
+const KEY = /^[\x21-\x7e]{1,255}$/;
+
+/** An answer as it is sent again. `body` is JSON text; absent where it was too long to keep: then it is made again from the log. */
+export interface StoredAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+type Entry =
+  | { readonly state: 'running'; readonly bodyHash: string; readonly until: number }
+  | { readonly state: 'done'; readonly bodyHash: string; readonly answer: StoredAnswer };
+
+/** A key that is held by this request. */
+export interface HeldKey {
+  /** Keeps the outcome for at least 24 hours. */
+  settle(answer: StoredAnswer): Promise<void>;
+  /** Gives the key back: nothing was decided. */
+  release(): Promise<void>;
+}
+
+/** The key's header, checked; `undefined` without one. @throws HttpError `invalid_idempotency_key` */
+export function idempotencyKey(header: string | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  if (!KEY.test(header)) throw new HttpError('invalid_idempotency_key');
+  return header;
+}
+
+/** A command id for a request without a key: 128 random bits. */
+export const randomCommandId = (): string => randomBytes(16).toString('base64url');
+
+/** The command id of a keyed request: scoped to user, client and route; `route` has the method and the path with the gift resolved. */
+export function keyedCommandId(hash: KeyedHash, principal: Principal, route: string, key: string): string {
+  const user = principal.kind === 'user' ? principal.user.id : '';
+  const client = principal.kind === 'anonymous' ? '' : principal.clientId;
+  return hash('command', JSON.stringify([user, client, route, key]));
+}
+
+/** SHA-256 (base64url) of a body, whatever the order of its keys. @throws HttpError `malformed_json` for one nested deeper than any schema goes */
+export function bodyHashOf(body: unknown): string {
+  return createHash('sha256').update(JSON.stringify(sorted(body, 0)) ?? '').digest('base64url');
+}
+
+function sorted(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (depth > MAX_DEPTH) throw new HttpError('malformed_json');
+  if (Array.isArray(value)) return value.map((one) => sorted(one, depth + 1));
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  return entries.map(([key, one]) => [key, sorted(one, depth + 1)]).concat([['', '{}']]);
+}
+
+/** Errors that facts or state decided: they are answered again. Those of requests that never got so far are not. */
+export function isDecided(code: ErrorCode): boolean {
+  if (code === 'schema' || code === 'unknown_embed' || code === 'idempotency_key_reused' || code === 'invalid_tile') return false;
+  return [402, 403, 404, 405, 422].includes(ERRORS[code][0]);
+}
+
+/**
+ * Takes the key, or gives the answer of the request that had it.
+ * @throws HttpError `request_in_progress`, `idempotency_key_reused`; UnavailableError
+ */
+export async function takeKey(records: Records, commandId: string, bodyHash: string, now: () => number = Date.now): Promise<HeldKey | StoredAnswer> {
+  const key = `idempotency:${commandId}`;
+  for (;;) {
+    const present = await records.get<Entry>(key);
+    if (present !== undefined) {
+      const entry = present.value;
+      if (entry.bodyHash !== bodyHash) throw new HttpError('idempotency_key_reused');
+      if (entry.state === 'done') {
+        if (entry.answer.body !== undefined) return entry.answer;
+      } else if (entry.until > now()) {
+        throw new HttpError('request_in_progress', { headers: { 'Retry-After': String(Math.min(5, Math.ceil((entry.until - now()) / 1000))) } });
+      }
+    }
+    const running: Entry = { state: 'running', bodyHash, until: now() + HOLD_MS };
+    const version = await records.put(key, running, { expected: present?.version ?? 0, expiresAt: now() + KEEP_MS });
+    if (version !== undefined) return held(records, key, version, bodyHash, now);
+  }
+}
+
+function held(records: Records, key: string, version: number, bodyHash: string, now: () => number): HeldKey {
+  return {
+    async settle({ body, ...answer }) {
+      const short = body !== undefined && Buffer.byteLength(body) <= MAX_STORED_BYTES;
+      const entry: Entry = { state: 'done', bodyHash, answer: short ? { ...answer, body } : answer };
+      await records.put(key, entry, { expected: version, expiresAt: now() + KEEP_MS });
+    },
+    async release() {
+      await records.delete(key, version);
+    },
+  };
+}

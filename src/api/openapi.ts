@@ -1,0 +1,244 @@
+/** The API's description (OpenAPI 3.1), made from the very route objects that the router and the validators are made from. */
+import { ERRORS, type ErrorCode } from './errors.js';
+import { componentSchemas } from './openapiSchemas.js';
+import { HEADERS, PARAMETERS, SECURITY_SCHEMES, TAGS, overview } from './openapiTexts.js';
+import { commonErrors } from './pipeline.js';
+import type { Route, Schema, SuccessAnswer } from './route.js';
+
+/** What a description says beside the routes. */
+export interface ApiInfo {
+  /** The service's version. */
+  readonly version: string;
+  /** Where callers reach it, without a trailing slash. */
+  readonly publicUrl: string;
+}
+
+type Json = Record<string, unknown>;
+
+/** One message that a route may refuse with. */
+export interface DescribedError {
+  readonly code: ErrorCode;
+  readonly status: number;
+  /** The exact message; for those that name a field or a relation, one that may occur. */
+  readonly message: string;
+}
+
+/** Paths that callers reach with a key, so that what was done once is answered again. */
+const takesKey = (route: Route): boolean => route.method !== 'GET' && route.path.startsWith('/api/v2/');
+
+/**
+ * The description of these routes.
+ * @throws Error where it would be ambiguous: two operations of one name, or two different schemas of one title.
+ */
+export function openApiDocument(routes: readonly Route[], info: ApiInfo): object {
+  const components = componentSchemas();
+  const paths: Record<string, Json> = {};
+  const templates = new Map<string, string>();
+  const names = new Set<string>();
+  for (const route of routes) {
+    const path = templateOf(route.path);
+    // Two spellings of one template (`{id}`, `{giftId}`) are one path: the first names its parameters.
+    const shape = path.replaceAll(/\{\w+\}/g, '{}');
+    const template = templates.get(shape) ?? path;
+    templates.set(shape, template);
+    const operationId = operationIdOf(route);
+    if (names.has(operationId)) throw new Error(`two routes are called ${operationId}`);
+    names.add(operationId);
+    const item = (paths[template] ??= {});
+    item[route.method.toLowerCase()] = operation(route, operationId, parameterNames(template), components.reference);
+  }
+  const used = new Set(routes.map(({ tag }) => tag));
+  const known = Object.entries(TAGS).filter(([name]) => used.has(name));
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Gift Commerce', version: info.version, summary: 'Sell, send, redeem and account for gifts.', description: overview() },
+    servers: [{ url: info.publicUrl }],
+    tags: [...known.map(([name, description]) => ({ name, description })), ...[...used].filter((name) => TAGS[name] === undefined).map((name) => ({ name }))],
+    paths,
+    components: {
+      schemas: { ...components.schemas(), Error: errorSchema },
+      headers: HEADERS,
+      parameters: PARAMETERS,
+      securitySchemes: SECURITY_SCHEMES,
+    },
+  };
+}
+
+const errorSchema = {
+  title: 'Error',
+  type: 'object',
+  additionalProperties: false,
+  required: ['error'],
+  properties: { error: { type: 'string', description: 'What is wrong, in words. The texts are part of the contract.' } },
+};
+
+function templateOf(path: string): string {
+  return path.replaceAll(/:(\w+)/g, '{$1}');
+}
+
+function parameterNames(template: string): string[] {
+  return [...template.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+}
+
+/** `GET /api/v2/gifts/:giftId/voucher` is `getGiftsVoucherByGiftId`. */
+function operationIdOf({ method, path }: Route): string {
+  const segments = path.replace(/^\/api\/v2/, '').split('/').filter((segment) => segment !== '');
+  const capital = (text: string): string => text.split(/[^A-Za-z0-9]+/).map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
+  const words = segments.filter((segment) => !segment.includes(':')).map(capital);
+  const by = segments.filter((segment) => segment.includes(':')).map(capital);
+  return method.toLowerCase() + words.join('') + (by.length === 0 ? '' : `By${by.join('And')}`);
+}
+
+type Reference = (schema: Schema) => unknown;
+
+function operation(route: Route, operationId: string, names: readonly string[], reference: Reference): Json {
+  return {
+    operationId,
+    tags: [route.tag],
+    summary: route.summary,
+    ...(route.description === undefined ? {} : { description: route.description }),
+    security: securityOf(route),
+    parameters: parametersOf(route, names, reference),
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route, route.body, reference) }),
+    responses: responsesOf(route, reference),
+  };
+}
+
+function securityOf({ caller, formBody }: Route): Json[] {
+  if (formBody === true) return [{}, { client: [] }, { bearer: [] }];
+  if (caller === 'none') return [{}];
+  return caller === 'user' ? [{ bearer: [] }] : [{ bearer: [] }, { clientCredentials: [] }];
+}
+
+function parametersOf(route: Route, names: readonly string[], reference: Reference): Json[] {
+  const own = parameterNames(templateOf(route.path));
+  const inPath = names.map((name, index) => {
+    const description = route.params?.[own[index] ?? ''];
+    return { name, in: 'path', required: true, ...(description === undefined ? {} : { description }), schema: { type: 'string' } };
+  });
+  const properties = Object.entries((route.query?.['properties'] ?? {}) as Record<string, Schema>);
+  const needed = (route.query?.['required'] ?? []) as readonly string[];
+  const inQuery = properties.map(([name, property]) => {
+    const { description, ...schema } = property;
+    const list = schema['type'] === 'array';
+    return {
+      name: list ? `${name}[]` : name,
+      in: 'query',
+      required: needed.includes(name),
+      ...(description === undefined ? {} : { description }),
+      ...(list ? { style: 'form', explode: true } : {}),
+      schema: reference(schema),
+    };
+  });
+  const embed = (route.embeds ?? []).length === 0 ? [] : [embedParameter(route.embeds ?? [])];
+  return [...inPath, ...inQuery, ...embed, ...headerParameters(route)];
+}
+
+function embedParameter(relations: readonly string[]): Json {
+  return {
+    name: 'embed[]',
+    in: 'query',
+    required: false,
+    description: 'Relations to embed, repeatable. A dotted relation embeds every step of its path.',
+    style: 'form',
+    explode: true,
+    schema: { type: 'array', items: { type: 'string', enum: relations } },
+  };
+}
+
+function headerParameters(route: Route): Json[] {
+  const names = ['RequestId'];
+  if (route.path.startsWith('/api/v2/')) names.push('GiftPosition');
+  if (takesKey(route)) names.push('IdempotencyKey');
+  return names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
+}
+
+function requestBody(route: Route, body: Schema, reference: Reference): Json {
+  const media = { schema: reference(body), ...(route.bodyExample === undefined ? {} : { example: route.bodyExample }) };
+  return {
+    required: route.bodyOptional !== true,
+    content: { 'application/json': media, ...(route.formBody === true ? { 'application/x-www-form-urlencoded': media } : {}) },
+  };
+}
+
+const header = (name: keyof typeof HEADERS): Json => ({ $ref: `#/components/headers/${name}` });
+
+function responsesOf(route: Route, reference: Reference): Json {
+  const responses: Record<string, Json> = {};
+  for (const answer of route.answers) responses[String(answer.status)] = success(route, answer, reference);
+  const byStatus = new Map<number, DescribedError[]>();
+  for (const error of describedErrors(route)) byStatus.set(error.status, [...(byStatus.get(error.status) ?? []), error]);
+  for (const [status, errors] of [...byStatus].sort(([one], [other]) => one - other)) responses[String(status)] = failure(route, status, errors);
+  return responses;
+}
+
+function success(route: Route, answer: SuccessAnswer, reference: Reference): Json {
+  const headers: Json = { 'X-Request-Id': header('RequestId') };
+  if (takesKey(route)) {
+    headers['Gift-Position'] = header('GiftPosition');
+    headers['Idempotent-Replayed'] = header('IdempotentReplayed');
+  }
+  for (const [name, description] of Object.entries(answer.headers ?? {})) headers[name] = { description, schema: { type: 'string' } };
+  const type = answer.contentType ?? 'application/json';
+  const schema = answer.schema === undefined ? { type: 'string' } : reference(answer.schema);
+  return {
+    description: answer.description,
+    headers,
+    content: { [type]: { schema, ...(answer.example === undefined ? {} : { example: answer.example }) } },
+  };
+}
+
+function failure(route: Route, status: number, errors: readonly DescribedError[]): Json {
+  const headers: Json = { 'X-Request-Id': header('RequestId') };
+  if (status === 401) headers['WWW-Authenticate'] = header('WwwAuthenticate');
+  if (status === 405) headers['Allow'] = header('Allow');
+  if (status === 409 || status === 429 || status === 503) headers['Retry-After'] = header('RetryAfter');
+  if (takesKey(route) && (status === 402 || status === 403 || status === 404 || status === 405 || status === 422)) {
+    headers['Idempotent-Replayed'] = header('IdempotentReplayed');
+  }
+  const examples: Json = {};
+  for (const { code, message } of errors) {
+    let name: string = code;
+    for (let next = 2; examples[name] !== undefined; next++) name = `${code}_${next}`;
+    examples[name] = { value: { error: message } };
+  }
+  return {
+    description: errors.map(({ message }) => `\`${message}\``).join(', '),
+    headers,
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples } },
+  };
+}
+
+/** Every error of a route, those that all routes of its kind share included, in the order of the error table. */
+export function describedErrors(route: Route): DescribedError[] {
+  const codes = new Set([...route.errors, ...commonErrors(route)]);
+  return (Object.keys(ERRORS) as ErrorCode[]).filter((code) => codes.has(code)).flatMap((code) => {
+    const [status, message] = ERRORS[code];
+    return (message === '' ? messagesOf(route, code) : [message]).map((text) => ({ code, status, message: text }));
+  });
+}
+
+function messagesOf(route: Route, code: ErrorCode): string[] {
+  if (code === 'unknown_embed') return ['Unknown embed: nonsense.'];
+  const said = [...new Set([...schemaMessages(route.body), ...schemaMessages(route.query)])];
+  return said.length > 0 ? said : [ruleOf(route)];
+}
+
+/** The messages that a schema itself names, wherever in it. */
+function schemaMessages(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  return Object.entries(schema).flatMap(([key, value]) => {
+    if (key === 'x-message') return [String(value)];
+    if (key === 'x-errors') return Object.values(value as Record<string, string>);
+    return schemaMessages(value);
+  });
+}
+
+/** A message made by rule, for a route whose schemas name none: what its first field would be told. */
+function ruleOf(route: Route): string {
+  const [needed] = (route.body?.['required'] ?? []) as readonly string[];
+  if (needed !== undefined) return `${needed} is required`;
+  if (route.body !== undefined) return 'colour is not a known field';
+  const [name = 'page', property] = Object.entries((route.query?.['properties'] ?? {}) as Record<string, Schema>)[0] ?? [];
+  return property?.['type'] === 'integer' ? `${name} must be a whole number` : `${name} must be given only once`;
+}

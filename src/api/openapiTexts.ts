@@ -1,0 +1,85 @@
+/** The parts of the API's description that are the same whatever the routes: what callers must know of all of them. */
+
+/** The description's groups, in the order in which a reader meets them. */
+export const TAGS: Readonly<Record<string, string>> = {
+  Tokens: 'Access tokens for clients and users (OAuth 2.0).',
+  Catalogue: 'What can be bought: products, brands and categories.',
+  Transactions: 'Buying gifts, singly or in bulk.',
+  Gifts: 'Looking a gift up and claiming one that was shared.',
+  Redemptions: 'Redeeming a gift and taking it back.',
+  Vouchers: 'Codes that a till of another system takes for a gift.',
+  'Map tiles': 'Where the stores are.',
+  Pages: 'What a person sees who opens the link of a gift.',
+  Service: 'Whether the service is alive and ready.',
+};
+
+/** What holds for every route. */
+export function overview(): string {
+  return [
+    'Users buy gifts and send them to receivers or share them by link; a gift is redeemed at a location by its owner or at the till of a merchant.',
+    '## Answers',
+    'An entity is answered as `{data}`, a list as `{data: [...]}` or a page with its envelope. `embed[]` asks for related entities; they stand under `embedded`.',
+    'Paths are accepted with and without a trailing slash. Where a path takes a gift, its id and its shortcode do alike.',
+    '## Errors',
+    'Every error is `{"error": "<message>"}`, and the messages are exact. A path that does not exist is 404 `Not found.`, one with another method 405 `Method not allowed.` with `Allow`, ' +
+      'with or without a token. Unknown fields of a body are refused with 422, unknown query parameters are ignored. A body is at most 1 MiB.',
+    '## Trying again',
+    'Every POST and PATCH under `/api/v2` takes an `Idempotency-Key`: the same key with the same body answers the first outcome again, for 24 hours at least, whatever broke in between.',
+    '## Reading what was written',
+    'A write says in `Gift-Position` where the log stood; a read that sends this header sees at least that much.',
+    '## Tokens',
+    'A client gets its token with its id and secret (`client_credentials`). A user gets one by name and password, for which the client\'s token is sent as `Authorization: Bearer`. ' +
+      'A refresh token is used once: each answer carries the next.',
+  ].join('\n\n');
+}
+
+/** Headers that answers carry. */
+export const HEADERS = {
+  RequestId: {
+    description: "Names this request in the service's log: the caller's own `X-Request-Id` where it sent one.",
+    schema: { type: 'string', minLength: 1, maxLength: 128 },
+    example: '0f8fad5b-d9cb-469f-a165-70867728950e',
+  },
+  GiftPosition: { description: 'Where the log stood after this write: send it with a read that must see the write.', schema: { type: 'string' } },
+  IdempotentReplayed: { description: '`true`: this is the outcome of an earlier request with the same key.', schema: { type: 'string', const: 'true' } },
+  RetryAfter: { description: 'After how many seconds to try again.', schema: { type: 'integer', minimum: 1 }, example: 1 },
+  Allow: { description: 'The methods of this path.', schema: { type: 'string' }, example: 'POST' },
+  WwwAuthenticate: { description: 'How to authenticate.', schema: { type: 'string', const: 'Bearer' } },
+} as const;
+
+/** Headers that callers may send. */
+export const PARAMETERS = {
+  RequestId: {
+    name: 'X-Request-Id',
+    in: 'header',
+    required: false,
+    description: "The caller's own name for the request; any other text than this pattern is replaced.",
+    schema: { type: 'string', pattern: '^[A-Za-z0-9._:-]{1,128}$' },
+  },
+  GiftPosition: {
+    name: 'Gift-Position',
+    in: 'header',
+    required: false,
+    description: 'The position that an earlier answer gave: this request sees at least that much, or is answered with 503 after a second.',
+    schema: { type: 'string' },
+  },
+  IdempotencyKey: {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    description: '1 to 255 visible ASCII characters that name this request: repeated with the same body it is done only once.',
+    schema: { type: 'string', pattern: '^[\\x21-\\x7e]{1,255}$' },
+    example: 'order-2031-gift-1',
+  },
+} as const;
+
+/** How callers authenticate. */
+export const SECURITY_SCHEMES = {
+  bearer: { type: 'http', scheme: 'bearer', description: "A user's access token, or a client's where the route takes one." },
+  clientCredentials: {
+    type: 'oauth2',
+    description: "A client's own token.",
+    flows: { clientCredentials: { tokenUrl: '/oauth/token', scopes: {} } },
+  },
+  client: { type: 'http', scheme: 'basic', description: "A client's id and secret, in place of `client_id` and `client_secret` in the body." },
+} as const;

@@ -1,0 +1,222 @@
+/**
+ * What every route goes through, in the order of decisions 1: token, kind of caller, key and position, body's type, size and syntax,
+ * replay, the entity and the caller's right to it, body and query, the handler. 404 and 405 of routes come before, in `server.ts`.
+ */
+import type { Context, Middleware } from 'koa';
+import type { KeyedHash } from '../domain/keyedHash.js';
+import type { Position } from '../ports/eventStore.js';
+import type { Records } from '../ports/readStore.js';
+import { giftIdOf } from '../domain/giftIds.js';
+import type { Principal } from './auth/principal.js';
+import { readBody } from './body.js';
+import { ERRORS, HttpError, answerOf } from './errors.js';
+import { type HeldKey, type StoredAnswer, bodyHashOf, idempotencyKey, isDecided, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
+import { hasLongList, jsonBody } from './json.js';
+import type { PositionGate } from './positions.js';
+import { listParameter, readQuery } from './query.js';
+import type { Answer, Call, EarlyCall, Route, RouteCaller } from './route.js';
+import { type Validator, bodyValidator, queryValidator } from './validation.js';
+
+/** What the checks before a handler need. */
+export interface PipelineDeps {
+  /** @throws HttpError 401, 403; UnavailableError */
+  authenticate(authorization: string | undefined, need: RouteCaller): Promise<Principal>;
+  /** The address that throttling counts a request by. */
+  addressOf(ctx: Context): string;
+  readonly records: Records;
+  readonly hash: KeyedHash;
+  readonly positions: PositionGate;
+  /** Told of an answer that could not be kept for its idempotency key; the caller gets it all the same. */
+  onUnkept(error: unknown, requestId: string): void;
+}
+
+/** Header of the log position that a write reached, or that a read wants to see. */
+export const POSITION_HEADER = 'Gift-Position';
+
+/** What `server.ts` puts into Koa's state before a route runs. */
+export interface RequestState {
+  requestId: string;
+  /** The route's path pattern, for the log. */
+  route?: string;
+  principal?: Principal;
+}
+
+interface Checks {
+  readonly body: Validator | undefined;
+  readonly query: Validator | undefined;
+}
+
+/** The middleware that serves one route. */
+export function serve(route: Route, deps: PipelineDeps): Middleware {
+  const checks: Checks = {
+    body: route.body === undefined ? undefined : bodyValidator(route.body),
+    query: route.query === undefined ? undefined : queryValidator(route.query),
+  };
+  const writes = route.method !== 'GET' && route.path.startsWith('/api/v2/');
+  return async (ctx) => {
+    const state = ctx.state as RequestState;
+    state.route = route.path;
+    const principal = await deps.authenticate(ctx.headers.authorization, route.caller);
+    state.principal = principal;
+    const key = writes ? idempotencyKey(header(ctx, 'idempotency-key')) : undefined;
+    const position = deps.positions.parse(header(ctx, 'gift-position'));
+    const params = resolveParams(route, ctx.params as Record<string, string>);
+    const body = route.body === undefined ? undefined : await readBody(ctx, { optional: route.bodyOptional === true, form: route.formBody === true });
+    if (position !== undefined) await deps.positions.wait(position);
+
+    const early = earlyCall(ctx, deps, { principal, params, position, state });
+    if (key === undefined) {
+      respond(ctx, deps, await run(route, checks, early, ctx, body));
+      return;
+    }
+    const bodyHash = bodyHashOf(body ?? {});
+    const commandId = keyedCommandId(deps.hash, principal, scopeOf(route, params), key);
+    const taken = await takeKey(deps.records, commandId, bodyHash);
+    if (!('settle' in taken)) replay(ctx, taken);
+    else await runKeyed(route, checks, { ...early, commandId, bodyHash }, ctx, body, deps, taken);
+  };
+}
+
+function header(ctx: Context, name: string): string | undefined {
+  const value = ctx.headers[name];
+  return Array.isArray(value) ? value.join(',') : value;
+}
+
+/** The path's parameters, a gift's identifier turned into its id where it is one. */
+function resolveParams(route: Route, params: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  if (route.giftParam === undefined) return params;
+  const identifier = params[route.giftParam] ?? '';
+  return { ...params, [route.giftParam]: giftIdOf(identifier) ?? identifier };
+}
+
+/** What scopes an idempotency key: method and path, with the gift resolved. */
+function scopeOf(route: Route, params: Readonly<Record<string, string>>): string {
+  return `${route.method} ${route.path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))}`;
+}
+
+function earlyCall(
+  ctx: Context,
+  deps: PipelineDeps,
+  known: { readonly principal: Principal; readonly params: Readonly<Record<string, string>>; readonly position: Position | undefined; readonly state: RequestState },
+): EarlyCall {
+  return {
+    params: known.params,
+    principal: known.principal,
+    requestId: known.state.requestId,
+    commandId: randomCommandId(),
+    ...(known.position === undefined ? {} : { position: known.position }),
+    get address() {
+      return deps.addressOf(ctx);
+    },
+    path: ctx.path,
+    rawQuery: ctx.querystring,
+    header: (name) => header(ctx, name),
+  };
+}
+
+async function run(route: Route, checks: Checks, early: EarlyCall, ctx: Context, body: unknown): Promise<Answer> {
+  const { giftParam } = route;
+  if (giftParam !== undefined && giftIdOf(early.params[giftParam] ?? '') === undefined) throw new HttpError('gift_not_found');
+  const handle = route.open === undefined ? route.handle : await route.open(early);
+  checks.body?.(body ?? {});
+  const query = route.query === undefined ? {} : readQuery(ctx.query, route.query);
+  checks.query?.(query);
+  const embeds = embedsOf(route, ctx, body);
+  // Not spread: `address` is worked out only where it is asked for.
+  const call = Object.assign(Object.create(early) as EarlyCall, { body: (body ?? {}) as Call['body'], query, embeds });
+  return handle(call);
+}
+
+/** The relations asked for, each step of a dotted one too. @throws HttpError `unknown_embed` */
+function embedsOf(route: Route, ctx: Context, body: unknown): string[] {
+  const known = route.embeds;
+  if (known === undefined) return [];
+  const inBody = (body as { embed?: readonly string[] } | undefined)?.embed ?? [];
+  const asked = ctx.querystring === '' ? inBody : [...listParameter(ctx.query, 'embed'), ...inBody];
+  if (asked.length === 0) return [];
+  const wanted = new Set<string>();
+  for (const relation of asked) {
+    if (!known.includes(relation)) throw new HttpError('unknown_embed', { message: `Unknown embed: ${shortened(relation)}.` });
+    const steps = relation.split('.');
+    for (let length = 1; length <= steps.length; length++) wanted.add(steps.slice(0, length).join('.'));
+  }
+  return [...wanted];
+}
+
+/** A caller's own word in a message: printable and bounded. */
+function shortened(text: string): string {
+  const printable = text.replaceAll(/[^\x20-\x7e]/g, '?');
+  return printable.length <= 64 ? printable : `${printable.slice(0, 64)}…`;
+}
+
+/** Runs a request that holds its key, and keeps or releases the key by what came of it. */
+async function runKeyed(route: Route, checks: Checks, early: EarlyCall, ctx: Context, body: unknown, deps: PipelineDeps, key: HeldKey): Promise<void> {
+  let answer: Answer;
+  try {
+    answer = await run(route, checks, early, ctx, body);
+  } catch (error) {
+    const told = answerOf(error);
+    await unlessUnkept(deps, early.requestId, async () => {
+      if (!isDecided(told.code)) return key.release();
+      return key.settle({ status: told.status, headers: { ...told.headers, ...allowOf(told.status, route) }, body: JSON.stringify({ error: told.message }) });
+    });
+    throw error;
+  }
+  const { status, headers = {}, body: content } = answer;
+  const text = typeof content === 'string' || hasLongList(content) ? undefined : JSON.stringify(content);
+  const position = positionHeader(deps, answer);
+  await unlessUnkept(deps, early.requestId, () => key.settle({ status, headers: { ...headers, ...position }, ...(text === undefined ? {} : { body: text }) }));
+  respond(ctx, deps, answer);
+}
+
+/** The outcome stands in the log; that it can't be kept beside it must not take the answer from the caller. */
+async function unlessUnkept(deps: PipelineDeps, requestId: string, keep: () => Promise<void>): Promise<void> {
+  try {
+    await keep();
+  } catch (error) {
+    deps.onUnkept(error, requestId);
+  }
+}
+
+function allowOf(status: number, route: Route): Record<string, string> {
+  return status === 405 ? { Allow: route.method } : {};
+}
+
+function positionHeader(deps: PipelineDeps, { position }: Answer): Record<string, string> {
+  return position === undefined ? {} : { [POSITION_HEADER]: deps.positions.format(position) };
+}
+
+function respond(ctx: Context, deps: PipelineDeps, answer: Answer): void {
+  ctx.status = answer.status;
+  if (answer.headers !== undefined) ctx.set(answer.headers);
+  if (answer.position !== undefined) ctx.set(POSITION_HEADER, deps.positions.format(answer.position));
+  if (answer.replayed === true) ctx.set('Idempotent-Replayed', 'true');
+  if (typeof answer.body === 'string') {
+    ctx.body = answer.body;
+    return;
+  }
+  ctx.type = 'application/json';
+  ctx.body = jsonBody(answer.body);
+}
+
+function replay(ctx: Context, stored: StoredAnswer): void {
+  ctx.status = stored.status;
+  ctx.set(stored.headers);
+  ctx.set('Idempotent-Replayed', 'true');
+  ctx.type = 'application/json';
+  ctx.body = stored.body ?? '';
+}
+
+/** The errors that any route of this kind may answer, beside its own. */
+export function commonErrors(route: Route): (keyof typeof ERRORS)[] {
+  const codes: (keyof typeof ERRORS)[] = ['internal', 'unavailable'];
+  if (route.caller !== 'none') codes.push('authentication_failed');
+  if (route.caller === 'user') codes.push('forbidden');
+  if (route.path.startsWith('/api/v2/')) codes.push('invalid_position');
+  if (route.method !== 'GET' && route.path.startsWith('/api/v2/')) codes.push('invalid_idempotency_key', 'request_in_progress', 'idempotency_key_reused');
+  if (route.body !== undefined) codes.push('unsupported_content_type', 'request_too_large', 'malformed_json', 'schema');
+  if (route.query !== undefined) codes.push('schema');
+  if (route.embeds !== undefined) codes.push('unknown_embed');
+  if (route.giftParam !== undefined) codes.push('gift_not_found');
+  return [...new Set(codes)];
+}

@@ -1,0 +1,42 @@
+/** `Gift-Position` (design: read-your-writes): names a log and a position in it, `{log id}:{position}`. */
+import type { Position } from '../ports/eventStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { HttpError } from './errors.js';
+
+/** How long a read waits for the position it asks for, and a write for its own read models, milliseconds. */
+export const POSITION_WAIT_MS = 1000;
+
+const POSITION = /^([0-9a-f-]{36}):([0-9a-z]{1,64})$/;
+
+/** Something that follows the log: a read model, or a view made of one. */
+export interface Follower {
+  /** Waits until everything up to `position` is in it, at most `timeoutMs`. @returns whether it is. */
+  reached(position: Position, timeoutMs: number): Promise<boolean>;
+}
+
+/** Reads, writes and waits for positions of one log. */
+export interface PositionGate {
+  /** The position that a header names; `undefined` without a header, and for one of another log. @throws HttpError `invalid_position` */
+  parse(header: string | undefined): Position | undefined;
+  /** A position as a header says it. */
+  format(position: Position): string;
+  /** Waits until every read model has reached the position. @throws UnavailableError after a second */
+  wait(position: Position): Promise<void>;
+}
+
+/** The gate of a log, for the read models that answers are made of. */
+export function positionGate(logId: string, followers: readonly Follower[]): PositionGate {
+  return {
+    parse(header) {
+      if (header === undefined) return undefined;
+      const [, log, position] = POSITION.exec(header) ?? [];
+      if (log === undefined || position === undefined) throw new HttpError('invalid_position');
+      return log === logId ? position : undefined;
+    },
+    format: (position) => `${logId}:${position}`,
+    async wait(position) {
+      const reached = await Promise.all(followers.map((follower) => follower.reached(position, POSITION_WAIT_MS)));
+      if (reached.includes(false)) throw new UnavailableError('the read models have not reached the position that was asked for');
+    },
+  };
+}

@@ -1,0 +1,87 @@
+/** The HTTP application: request ids, the access log, secure headers, errors as answers, and the router made from the routes. */
+import { randomUUID } from 'node:crypto';
+import Router from '@koa/router';
+import Koa, { type Context, type Middleware } from 'koa';
+import helmet from 'koa-helmet';
+import type { Logger } from 'pino';
+import { cutGiftIds } from '../logger.js';
+import { HttpError, answerOf } from './errors.js';
+import { type PipelineDeps, type RequestState, serve } from './pipeline.js';
+import type { Route } from './route.js';
+
+const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** What the application is made of. */
+export interface ServerDeps extends PipelineDeps {
+  readonly logger: Logger;
+  /** Served before the routes: the description, the docs, health. */
+  readonly before?: readonly Middleware[];
+}
+
+/** Builds the Koa application that serves the routes. */
+export function httpApplication(routes: readonly Route[], deps: ServerDeps): Koa {
+  const app = new Koa();
+  const router = new Router();
+  for (const route of routes) router.register(route.path, [route.method], serve(route, deps));
+  app.use(outermost(deps.logger));
+  app.use(helmet());
+  for (const middleware of deps.before ?? []) app.use(middleware);
+  app.use(router.routes());
+  app.use(unmatched);
+  // Koa prints to the console what escapes a response that has begun; here it goes to the log.
+  app.on('error', (error: unknown) => deps.logger.warn({ err: error }, 'a response could not be sent whole'));
+  return app;
+}
+
+/** A known path with another method: 405 with `Allow`; anything else: 404. */
+const unmatched: Middleware = (ctx) => {
+  const layers = (ctx as Context & { matched?: readonly { readonly methods: readonly string[] }[] }).matched ?? [];
+  if (layers.length === 0) throw new HttpError('not_found');
+  const allowed = [...new Set(layers.flatMap((layer) => layer.methods))].sort();
+  throw new HttpError('method_not_allowed', { headers: { Allow: allowed.join(', ') } });
+};
+
+/** Names the request, turns what was thrown into an answer, writes the access log. */
+function outermost(logger: Logger): Middleware {
+  return async (ctx, next) => {
+    const started = performance.now();
+    const state = ctx.state as RequestState;
+    const asked = ctx.headers['x-request-id'];
+    state.requestId = typeof asked === 'string' && REQUEST_ID.test(asked) ? asked : randomUUID();
+    ctx.set('X-Request-Id', state.requestId);
+    try {
+      await next();
+    } catch (error) {
+      answerError(ctx, error, logger);
+    }
+    logger.info(
+      {
+        req: state.requestId,
+        method: ctx.method,
+        route: state.route ?? cutGiftIds(ctx.path.slice(0, 200)),
+        status: ctx.status,
+        ms: Math.round((performance.now() - started) * 10) / 10,
+        ...callerOf(state),
+      },
+      'request',
+    );
+  };
+}
+
+function callerOf({ principal }: RequestState): object {
+  if (principal === undefined || principal.kind === 'anonymous') return {};
+  return principal.kind === 'user' ? { user: principal.user.id, client: principal.clientId } : { client: principal.clientId };
+}
+
+function answerError(ctx: Context, error: unknown, logger: Logger): void {
+  const told = answerOf(error);
+  if (told.unforeseen) {
+    const level = told.status === 500 ? 'error' : 'warn';
+    logger[level]({ req: (ctx.state as RequestState).requestId, err: error }, told.status === 500 ? 'request failed' : 'an engine was unavailable');
+  }
+  ctx.status = told.status;
+  ctx.set(told.headers);
+  if (told.status === 405 && told.headers['Allow'] === undefined) ctx.set('Allow', ctx.method);
+  ctx.type = 'application/json';
+  ctx.body = JSON.stringify({ error: told.message });
+}

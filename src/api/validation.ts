@@ -1,0 +1,105 @@
+/** Validates bodies and queries by the very schemas that the description shows; faults are told in the reader's words (decisions 1). */
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+import { HttpError } from './errors.js';
+import type { Schema } from './route.js';
+
+/** Checks a value, converting it in place where the validator was compiled for a query. @throws HttpError `schema` naming the field. */
+export type Validator = (value: unknown) => void;
+
+const VOCABULARY = ['x-message', 'x-errors', 'example'];
+
+const bodies = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true, verbose: true });
+const queries = new Ajv2020({ strict: true, allowUnionTypes: true, verbose: true, useDefaults: true });
+for (const ajv of [bodies, queries]) {
+  ajv.addVocabulary(VOCABULARY);
+  addFormats.default(ajv);
+}
+
+/** A validator for a body. `x-message` on a schema is the whole message for any fault in it; `x-errors` gives messages by keyword. */
+export function bodyValidator(schema: Schema): Validator {
+  return asserting(bodies.compile(schema));
+}
+
+/** A validator for a query whose values have been converted already (see `query.ts`); absent parameters get their defaults. */
+export function queryValidator(schema: Schema): Validator {
+  return asserting(queries.compile(schema));
+}
+
+function asserting(validate: ValidateFunction): Validator {
+  return (value) => {
+    if (validate(value)) return;
+    const errors = validate.errors ?? [];
+    throw new HttpError('schema', { message: messageOf(errors) });
+  };
+}
+
+/** The first fault that says something of its own: a failed alternative or condition is only the frame of another fault. */
+function messageOf(errors: readonly ErrorObject[]): string {
+  const error = errors.find(({ keyword }) => !['if', 'oneOf', 'anyOf', 'allOf'].includes(keyword)) ?? errors[0];
+  if (error === undefined) return 'the request is not valid';
+  const own = error.parentSchema as { readonly 'x-message'?: string; readonly 'x-errors'?: Readonly<Record<string, string>> } | undefined;
+  return own?.['x-errors']?.[error.keyword] ?? own?.['x-message'] ?? inWords(error);
+}
+
+/** `/purchase/receivers/3/phone_number` as a reader writes it: `purchase.receivers[3].phone_number`. */
+function fieldOf(pointer: string): string {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce((field, part) => (/^\d+$/.test(part) ? `${field}[${part}]` : field === '' ? part : `${field}.${part}`), '');
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'a string',
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  object: 'an object',
+  array: 'a list',
+  null: 'null',
+};
+
+function inWords({ keyword, instancePath, params }: ErrorObject): string {
+  const field = fieldOf(instancePath);
+  const subject = field === '' ? 'the body' : field;
+  const inside = (name: string): string => (field === '' ? name : `${field}.${name}`);
+  const p = params as Readonly<Record<string, unknown>>;
+  switch (keyword) {
+    case 'required':
+      return `${inside(String(p['missingProperty']))} is required`;
+    case 'additionalProperties':
+    case 'unevaluatedProperties':
+      return `${inside(shortened(String(p['additionalProperty'] ?? p['unevaluatedProperty'])))} is not a known field`;
+    case 'type':
+      return `${subject} must be ${([] as string[]).concat(p['type'] as string | string[]).map((type) => TYPES[type] ?? type).join(' or ')}`;
+    case 'const':
+      return `${subject} must be ${String(p['allowedValue'])}`;
+    case 'enum':
+      return `${subject} must be ${(p['allowedValues'] as unknown[]).map(String).join(' or ')}`;
+    case 'minimum':
+    case 'exclusiveMinimum':
+      return `${subject} must be at least ${String(p['limit'])}`;
+    case 'maximum':
+    case 'exclusiveMaximum':
+      return `${subject} must be at most ${String(p['limit'])}`;
+    case 'minLength':
+      return p['limit'] === 1 ? `${subject} must not be empty` : `${subject}: at least ${String(p['limit'])} characters`;
+    case 'maxLength':
+      return `${subject}: at most ${String(p['limit'])} characters`;
+    case 'minItems':
+      return `${subject}: at least ${String(p['limit'])}`;
+    case 'maxItems':
+      return `${subject}: at most ${String(p['limit'])}`;
+    case 'uniqueItems':
+      return `${subject} must not name anything twice`;
+    default:
+      return `${subject} is not valid`;
+  }
+}
+
+/** A caller's own word in a message: bounded, so that an error never grows with the request. */
+function shortened(name: string): string {
+  return name.length <= 64 ? name : `${name.slice(0, 64)}…`;
+}

@@ -1,0 +1,182 @@
+/** Vouchers in both formats, and the options to choose from (spec 4.3, decisions 6). */
+import { assignGiftVoucher } from '../commands/assignVoucher.js';
+import { type LoadedGift, hasRun, loadGift } from '../commands/loadGift.js';
+import type { Handled } from '../commands/handle.js';
+import { type VoucherAssigned, mayRedeem } from '../domain/gift.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+import { type VoucherDocument, giftsProjection } from '../projections/gifts.js';
+import type { Catalogue } from '../projections/catalogueView.js';
+import { embeddedCollector } from './embedded.js';
+import { segmentEntity } from './entities.js';
+import { HttpError } from './errors.js';
+import { contextOf, type GiftRouteDeps, userOf } from './giftDeps.js';
+import { giftEntity, voucherV1, voucherV2 } from './giftEntities.js';
+import { findGift } from './giftJoin.js';
+import { POSITION_WAIT_MS } from './positions.js';
+import type { EarlyCall, Route, Schema } from './route.js';
+import { dataSchema, embeddedSchema, segmentExample, segmentSchema } from './schemas/catalogue.js';
+import { giftExample, giftSchema, voucherOptionsExample, voucherOptionsSchema, voucherV1Example, voucherV1Schema, voucherV2Example, voucherV2Schema } from './schemas/gifts.js';
+
+const PARAMS = { giftId: "The gift's id or shortcode." };
+const SEGMENT_ID: Schema = { type: 'string', description: 'One of the product’s segments; absent: its first.' };
+const STATE_ERRORS = ['voucher_not_available', 'invalid_segment', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired'] as const;
+
+const V1_BODY: Schema = {
+  title: 'GenerateV1',
+  type: 'object',
+  additionalProperties: false,
+  properties: { segmentId: SEGMENT_ID, embed: { type: 'array', maxItems: 100, items: { type: 'string' }, description: '`voucher.segment` embeds the segment.' } },
+};
+
+const V2_BODY: Schema = { title: 'GenerateV2', type: 'object', additionalProperties: false, properties: { segmentId: SEGMENT_ID } };
+
+/** A gift's voucher as its stream tells it; `undefined` when it has none. */
+function voucherIn(history: readonly RecordedEvent[]): VoucherDocument | undefined {
+  const assigned = history.find((event) => event.type === 'VoucherAssigned');
+  if (assigned === undefined) return undefined;
+  const { voucher_id, code, pin, segment_id, expires_at } = assigned.data as VoucherAssigned['data'];
+  return { id: voucher_id, code, pin, segment_id, expires_at, created_at: assigned.at };
+}
+
+function shownV2(giftId: string, voucher: VoucherDocument, catalogue: Catalogue): object {
+  const segment = catalogue.segments.get(voucher.segment_id);
+  if (segment === undefined) throw new Error(`a voucher names segment ${voucher.segment_id}, which the catalogue does not know`);
+  return voucherV2(giftId, voucher, segment);
+}
+
+/** The routes. */
+export function voucherRoutes(deps: GiftRouteDeps): Route[] {
+  /** Finds the gift and refuses callers who may not redeem it: the order of decisions 1. */
+  const load = async (early: EarlyCall): Promise<LoadedGift> => {
+    const user = userOf(early);
+    const context = contextOf(early, deps.now());
+    const loaded = await loadGift(deps, early.params['giftId'] ?? '', user, context.now);
+    if (!hasRun(loaded, context) && !mayRedeem(loaded.gift, loaded.facts)) throw new HttpError('cannot_redeem');
+    return loaded;
+  };
+  const assign = async (early: EarlyCall, loaded: LoadedGift, format: 'V1' | 'V2', segmentId: unknown): Promise<Handled & { readonly voucher: VoucherDocument }> => {
+    const context = contextOf(early, loaded.facts.now);
+    const handled = await assignGiftVoucher(deps, loaded, userOf(early), context, { format, ...(typeof segmentId === 'string' ? { segmentId } : {}) });
+    const position = handled.own.at(-1)?.position;
+    if (position !== undefined) await deps.gifts.reached(position, POSITION_WAIT_MS);
+    const voucher = voucherIn(handled.history);
+    if (voucher === undefined) throw new Error('a voucher was assigned and is not there');
+    return { ...handled, voucher };
+  };
+  const outcome = ({ own, replayed }: Handled): { replayed: boolean; position?: string } => {
+    const position = own.at(-1)?.position;
+    return { replayed, ...(position === undefined ? {} : { position }) };
+  };
+
+  return [
+    {
+      method: 'GET',
+      path: '/api/v2/gifts/:giftId/voucher/options',
+      summary: 'Voucher options',
+      description: 'The segments that a voucher of this gift may be generated for.',
+      tag: 'Vouchers',
+      caller: 'user',
+      params: PARAMS,
+      giftParam: 'giftId',
+      answers: [{ status: 200, description: 'The options.', schema: voucherOptionsSchema, example: voucherOptionsExample }],
+      errors: [],
+      async open(early) {
+        userOf(early);
+        const joined = await findGift(deps, early.params['giftId'] ?? '');
+        if (joined === undefined) throw new HttpError('gift_not_found');
+        return async () => {
+          const { product_id, created_at } = joined.transaction;
+          const catalogue = deps.catalogue.current();
+          const segments = (catalogue.products.get(product_id)?.segments ?? []).flatMap((id) => catalogue.segments.get(id) ?? []);
+          const options = segments.map(({ id, name, expiry }) => ({ id, name, expiry }));
+          return { status: 200, body: { segments: options, dateCreated: created_at, dateModified: created_at, productId: product_id } };
+        };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v2/gifts/:giftId/voucher/claimed',
+      summary: 'Generate a V2 voucher',
+      description: 'A gift has one voucher with one code, whichever endpoint made it: a later call answers the one there is.',
+      tag: 'Vouchers',
+      caller: 'user',
+      params: PARAMS,
+      giftParam: 'giftId',
+      body: V2_BODY,
+      bodyOptional: true,
+      bodyExample: { segmentId: segmentExample.id },
+      answers: [{ status: 200, description: 'The voucher.', schema: voucherV2Schema, example: voucherV2Example }],
+      errors: ['cannot_redeem', ...STATE_ERRORS],
+      async open(early) {
+        const loaded = await load(early);
+        return async ({ body }) => {
+          const assigned = await assign(early, loaded, 'V2', body['segmentId']);
+          return { status: 200, body: shownV2(loaded.giftId, assigned.voucher, deps.catalogue.current()), ...outcome(assigned) };
+        };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v2/gifts/:giftId/voucher/claimed',
+      summary: 'The V2 voucher, if there is one',
+      tag: 'Vouchers',
+      caller: 'user',
+      params: PARAMS,
+      giftParam: 'giftId',
+      answers: [{ status: 200, description: 'The voucher.', schema: voucherV2Schema, example: voucherV2Example }],
+      errors: ['cannot_redeem', 'voucher_not_found'],
+      async open(early) {
+        const loaded = await load(early);
+        return async () => {
+          const voucher = voucherIn(loaded.history);
+          if (voucher === undefined) throw new HttpError('voucher_not_found');
+          return { status: 200, body: shownV2(loaded.giftId, voucher, deps.catalogue.current()) };
+        };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v2/gifts/:giftId/voucher',
+      summary: 'Generate a V1 voucher',
+      description: 'For brands with integration ids 1 to 6. The code is at `embedded.vouchers[0].code`.',
+      tag: 'Vouchers',
+      caller: 'user',
+      embeds: ['voucher', 'voucher.segment'],
+      params: PARAMS,
+      giftParam: 'giftId',
+      body: V1_BODY,
+      bodyOptional: true,
+      bodyExample: { segmentId: segmentExample.id, embed: ['voucher.segment'] },
+      answers: [
+        {
+          status: 200,
+          description: 'The gift with its voucher.',
+          schema: { ...dataSchema(giftSchema, embeddedSchema({ vouchers: voucherV1Schema, segments: segmentSchema })), required: ['data', 'embedded'] },
+          example: { data: { ...giftExample, voucher_id: voucherV1Example.id }, embedded: { vouchers: [voucherV1Example], segments: [segmentExample] } },
+        },
+      ],
+      errors: ['cannot_redeem', ...STATE_ERRORS],
+      async open(early) {
+        const loaded = await load(early);
+        return async ({ body, embeds }) => {
+          const assigned = await assign(early, loaded, 'V1', body['segmentId']);
+          const { giftId } = loaded;
+          const joined = await findGift(deps, giftId);
+          if (joined === undefined) throw new HttpError('gift_not_found');
+          // The read model may still be behind: what was appended just now shows all the same.
+          const event = assigned.own.find(({ type }) => type === 'VoucherAssigned');
+          const gift = event === undefined ? joined.gift : giftsProjection.evolve(joined.gift, event, giftId, 0);
+          const data = giftEntity({ ...joined, gift }, { user: userOf(early), now: loaded.facts.now, publicUrl: deps.publicUrl });
+          const embedded = embeddedCollector();
+          embedded.add('vouchers', assigned.voucher.id, () => voucherV1(giftId, assigned.voucher));
+          if (embeds.includes('voucher.segment')) {
+            embedded.request('segments');
+            const segment = deps.catalogue.current().segments.get(assigned.voucher.segment_id);
+            if (segment !== undefined) embedded.add('segments', segment.id, () => segmentEntity(segment));
+          }
+          return { status: 200, body: { data, embedded: embedded.result() }, ...outcome(assigned) };
+        };
+      },
+    },
+  ];
+}

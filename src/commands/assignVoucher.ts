@@ -1,0 +1,60 @@
+/** AssignVoucher: gives a gift its one voucher, whichever format asked for it (decisions 6). */
+import { randomBytes, randomInt } from 'node:crypto';
+import { type VoucherAssigned, assignVoucher, mayRedeem, refuseNewVoucher } from '../domain/gift.js';
+import { Refusal } from '../domain/refusal.js';
+import { V1_INTEGRATIONS, generateCode, voucherExpiry } from '../domain/voucher.js';
+import type { Catalogue } from '../projections/catalogueView.js';
+import type { UserDocument } from '../projections/accounts.js';
+import type { CodePool } from './codePool.js';
+import { idFrom } from './commandIds.js';
+import type { CommandContext } from './context.js';
+import type { Handled } from './handle.js';
+import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
+import type { Segment } from '../domain/catalogue.js';
+
+/** What the command works with. */
+export interface VoucherDeps extends GiftDeps {
+  readonly pool: CodePool;
+}
+
+/** What is asked for: a V1 or a V2 voucher, for one of the product's segments or (absent) its first. */
+export interface VoucherRequest {
+  readonly format: 'V1' | 'V2';
+  readonly segmentId?: string;
+}
+
+/**
+ * Assigns a voucher, unless the gift has one.
+ * @throws Refusal `cannot_redeem`; `voucher_not_available`, `invalid_segment`; the state's; UnavailableError
+ */
+export async function assignGiftVoucher(deps: VoucherDeps, loaded: LoadedGift, user: UserDocument, context: CommandContext, request: VoucherRequest): Promise<Handled> {
+  return handleGift(deps, loaded, user, context, async (gift, facts) => {
+    if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
+    const segment = segmentFor(deps.catalogue.current(), gift.issued, request);
+    if (gift.voucher !== undefined) return [];
+    refuseNewVoucher(gift, facts);
+    const drawn = (await deps.pool.draw(segment.id, loaded.giftId, context)) ?? generated(segment);
+    const voucher: VoucherAssigned['data'] = {
+      voucher_id: idFrom(context.commandId, 'voucher'),
+      ...drawn,
+      segment_id: segment.id,
+      expires_at: voucherExpiry(facts.now, gift.issued.expires_on, segment.expiry),
+    };
+    return assignVoucher(gift, facts, voucher);
+  });
+}
+
+/** The segment that a request means. @throws Refusal `voucher_not_available`, `invalid_segment` */
+function segmentFor(catalogue: Catalogue, gift: { readonly product_id: string; readonly brand_id: string }, request: VoucherRequest): Segment {
+  if (request.format === 'V1' && !V1_INTEGRATIONS.has(catalogue.brands.get(gift.brand_id)?.integration_id ?? '')) throw new Refusal('voucher_not_available');
+  const ids = catalogue.products.get(gift.product_id)?.segments ?? [];
+  if (request.segmentId !== undefined && !ids.includes(request.segmentId)) throw new Refusal('invalid_segment');
+  const segment = catalogue.segments.get(request.segmentId ?? ids[0] ?? '');
+  if (segment === undefined) throw new Refusal('voucher_not_available');
+  return segment;
+}
+
+function generated(segment: Segment): { code: string; pin: string | null } {
+  const pin = segment.voucherType === 'alpha/pin' ? String(randomInt(10_000)).padStart(4, '0') : null;
+  return { code: generateCode(randomBytes(12)), pin };
+}

@@ -1,0 +1,59 @@
+/** Draws voucher codes from a segment's imported pool: each code goes to one gift, whatever runs side by side (decisions 6). */
+import { fold, type Happened } from '../domain/decider.js';
+import { Refusal } from '../domain/refusal.js';
+import { type VoucherCodeEvent, assignVoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
+import { ConflictError, type EventStore } from '../ports/eventStore.js';
+import type { ReadModel } from '../projections/readModel.js';
+import { type PoolCode, type VoucherCodeDocument, codesOfGift, freeCodes, hasPool } from '../projections/voucherCodes.js';
+import { type CommandContext, recordable } from './context.js';
+
+/** So many free codes are looked at in one go; all of them taken by others meanwhile: the next go. */
+const CANDIDATES = 20;
+const ROUNDS = 50;
+
+/** A code as a voucher keeps it. Secret. */
+export interface DrawnCode {
+  readonly code: string;
+  readonly pin: string | null;
+}
+
+/** The imported pools. */
+export interface CodePool {
+  /**
+   * A code of the segment's pool for this gift; the one it has, where an earlier attempt drew one and got no further. `undefined`: the segment has no pool.
+   * @throws Refusal `voucher_not_available` when the pool is empty; UnavailableError
+   */
+  draw(segmentId: string, giftId: string, context: CommandContext): Promise<DrawnCode | undefined>;
+}
+
+/** The pools of this log. */
+export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocument>): CodePool {
+  /** Two draws for one gift look at the same codes in the same order, so they meet at the first free one and both get it. */
+  const take = async (candidate: PoolCode, giftId: string, context: CommandContext): Promise<boolean> => {
+    for (;;) {
+      const history = await events.read(candidate.stream);
+      const assigned = assignVoucherCode(fold(voucherCodeAggregate, history as unknown as Happened<VoucherCodeEvent>[]), giftId);
+      if (assigned === undefined) return false;
+      if (assigned.length === 0) return true;
+      try {
+        await events.append(candidate.stream, recordable(assigned, context), history.at(-1)?.revision ?? 'none');
+        return true;
+      } catch (error) {
+        if (!(error instanceof ConflictError)) throw error;
+      }
+    }
+  };
+  return {
+    async draw(segmentId, giftId, context) {
+      const [own] = (await codesOfGift(codes, giftId)).slice(0, 1);
+      if (own !== undefined) return { code: own.code, pin: own.pin };
+      if (!(await hasPool(codes, segmentId))) return undefined;
+      for (let round = 0; round < ROUNDS; round++) {
+        const candidates = await freeCodes(codes, segmentId, giftId, CANDIDATES);
+        if (candidates.length === 0) break;
+        for (const candidate of candidates) if (await take(candidate, giftId, context)) return { code: candidate.code, pin: candidate.pin };
+      }
+      throw new Refusal('voucher_not_available');
+    },
+  };
+}

@@ -1,0 +1,42 @@
+/** What every command is told about who gives it and why; it becomes the metadata of what it appends. */
+import { randomUUID } from 'node:crypto';
+import type { DomainEvent } from '../domain/decider.js';
+import type { Caller, EventMetadata, NewEvent, RecordedEvent } from '../ports/eventStore.js';
+import { Refusal } from '../domain/refusal.js';
+
+/** Who, when and why. */
+export interface CommandContext {
+  /** The same for every repetition of the command. */
+  readonly commandId: string;
+  /** SHA-256 of the canonical body, where the command came with an idempotency key. */
+  readonly bodyHash?: string;
+  readonly correlationId: string;
+  readonly causationId?: string;
+  readonly requestId?: string;
+  readonly by: Caller;
+  /** The time of the decision: ISO 8601, UTC, milliseconds. */
+  readonly now: string;
+}
+
+/** Turns decided events into events to append. */
+export function recordable(events: readonly DomainEvent[], context: CommandContext): NewEvent[] {
+  const metadata: EventMetadata = {
+    commandId: context.commandId,
+    ...(context.bodyHash === undefined ? {} : { bodyHash: context.bodyHash }),
+    correlationId: context.correlationId,
+    ...(context.causationId === undefined ? {} : { causationId: context.causationId }),
+    ...(context.requestId === undefined ? {} : { requestId: context.requestId }),
+    by: context.by,
+  };
+  return events.map((event) => ({ id: randomUUID(), type: event.type, at: context.now, data: event.data, metadata }));
+}
+
+/**
+ * The events that an earlier run of this very command appended to a stream; none on a first run.
+ * @throws Refusal `idempotency_key_reused` when they came from another body under the same key.
+ */
+export function ownEvents(history: readonly RecordedEvent[], context: Pick<CommandContext, 'commandId' | 'bodyHash'>): RecordedEvent[] {
+  const own = history.filter((event) => event.metadata.commandId === context.commandId);
+  if (own.some((event) => event.metadata.bodyHash !== context.bodyHash)) throw new Refusal('idempotency_key_reused');
+  return own;
+}

@@ -1,0 +1,151 @@
+/** What shapes can't tell: whether the entries of a file agree with each other and with what the log holds. */
+import { type ReservationKind, holderOf } from '../../domain/account.js';
+import { inSlices } from '../slices.js';
+import type { FaultCollector } from './faults.js';
+import { ARRAY_NAMES, type ArrayName, type IdKind, KIND_OF_ARRAY } from './file.js';
+import type { LogState } from './logState.js';
+import type { Shaped } from './shapes.js';
+import type { Wanted, WantedImport, WantedPaymentMethod, WantedUser } from './wanted.js';
+
+/** An entry must fit into one event, which may have 1,000,000 bytes with its metadata. */
+const MAX_ENTRY_BYTES = 900_000;
+
+const NAMES: Readonly<Record<IdKind, string>> = {
+  integration: 'integration', merchant: 'merchant', brand: 'brand', store: 'store', segment: 'segment', product: 'product', category: 'category', user: 'user',
+  client: 'client', paymentMethod: 'payment method',
+};
+
+/** What the checks look at. */
+export interface CheckInput {
+  readonly shaped: Shaped;
+  readonly wanted: WantedImport;
+  readonly log: LogState;
+  /** Live entries of the file's arrays that the file doesn't name are about to be retired. */
+  readonly prune: boolean;
+}
+
+/** Adds every fault of the entries whose shape is right. */
+export async function checkEntries(input: CheckInput, faults: FaultCollector): Promise<void> {
+  const { wanted } = input;
+  const references = referenceCheck(input, faults);
+  for (const array of ARRAY_NAMES) await checkUnique(array, wanted[array] ?? [], faults);
+
+  await inSlices(wanted.brands ?? [], ({ index, value }) => {
+    references.one('brands', index, '.merchant_id', 'merchant', value.merchant_id);
+    references.one('brands', index, '.integration_id', 'integration', value.integration_id);
+    references.many('brands', index, '.consolidated_products', 'product', value.consolidated_products);
+    references.many('brands', index, '.visible_to', 'user', value.visible_to);
+    if (value.consolidated === 1 && value.consolidated_products.length > 0) faults.add('brands', index, '.consolidated_products', 'must be empty for a consolidated brand');
+  });
+  await inSlices(wanted.stores ?? [], ({ index, value }) => references.one('stores', index, '.brand_id', 'brand', value.brand_id));
+  await inSlices(wanted.products ?? [], ({ index, value }) => {
+    references.one('products', index, '.brand_id', 'brand', value.brand_id);
+    references.many('products', index, '.segments', 'segment', value.segments);
+  });
+  await inSlices(wanted.categories ?? [], ({ index, value }) => references.many('categories', index, '.products', 'product', value.products));
+  await inSlices(wanted.users ?? [], ({ index, value, secret, phoneFaulty }) => {
+    references.one('users', index, '.merchant_id', 'merchant', value.merchant_id);
+    if (secret === undefined) faults.add('users', index, '.password', 'give one of password and password_hash');
+    if (phoneFaulty) faults.add('users', index, '.phone_number', 'is not a valid phone number');
+  });
+  await inSlices(wanted.clients ?? [], ({ index, value, secret }) => {
+    references.many('clients', index, '.users', 'user', value.users);
+    if (secret === undefined) faults.add('clients', index, '.secret', 'give one of secret and secret_hash');
+  });
+  await inSlices(wanted.payment_methods ?? [], (method) => {
+    references.many('payment_methods', method.index, '.users', 'user', method.value.users);
+    checkWallet(method, input.log, faults);
+  });
+  await inSlices(wanted.voucher_codes ?? [], ({ index, id, value }) => {
+    references.one('voucher_codes', index, '.segment_id', 'segment', value.segment_id);
+    const stored = input.log.codes.get(id)?.state;
+    if (stored?.status === 'assigned' && stored.pin !== value.pin) faults.add('voucher_codes', index, '.pin', 'differs from the one that a gift has already got');
+  });
+  checkReservations('username', input, faults);
+  checkReservations('phone', input, faults);
+}
+
+async function checkUnique(array: ArrayName, entries: readonly Wanted<unknown>[], faults: FaultCollector): Promise<void> {
+  const first = new Map<string, number>();
+  const field = array === 'voucher_codes' ? '.code' : array === 'payment_methods' ? '.reference' : '.id';
+  await inSlices(entries, ({ id, index, value }) => {
+    const before = first.get(id);
+    if (before === undefined) first.set(id, index);
+    else faults.add(array, index, field, `is the same as ${array}[${before}]${field}`);
+    if (Buffer.byteLength(JSON.stringify(value)) > MAX_ENTRY_BYTES) faults.add(array, index, '', `is larger than ${MAX_ENTRY_BYTES} bytes`);
+  });
+}
+
+interface ReferenceCheck {
+  one(array: ArrayName, index: number, path: string, kind: IdKind, id: string | null): void;
+  /** Each must exist, and stand once. */
+  many(array: ArrayName, index: number, path: string, kind: IdKind, ids: readonly string[] | null): void;
+}
+
+/** What is referred to must stand in the file, or live in the log and not be about to be pruned. */
+function referenceCheck({ shaped, log, prune }: CheckInput, faults: FaultCollector): ReferenceCheck {
+  const arrayOf = new Map(ARRAY_NAMES.map((array) => [KIND_OF_ARRAY[array], array]));
+  const one: ReferenceCheck['one'] = (array, index, path, kind, id) => {
+    if (id === null) return;
+    const declared = shaped.declared.get(arrayOf.get(kind) as ArrayName);
+    if (declared?.has(id) === true) return;
+    const stored = log.entries[kind].get(id)?.state.status ?? 'none';
+    const word = NAMES[kind];
+    if (stored === 'none') faults.add(array, index, path, `no such ${word} ${JSON.stringify(id)}`);
+    else if (stored === 'retired') faults.add(array, index, path, `${word} ${JSON.stringify(id)} is retired: bring it back in the same file`);
+    else if (prune && declared !== undefined) faults.add(array, index, path, `${word} ${JSON.stringify(id)} has gone from the file and would be pruned`);
+  };
+  return {
+    one,
+    many(array, index, path, kind, ids) {
+      const seen = new Set<string>();
+      for (const [at, id] of (ids ?? []).entries()) {
+        if (seen.has(id)) faults.add(array, index, `${path}[${at}]`, 'stands in the list twice');
+        else one(array, index, `${path}[${at}]`, kind, id);
+        seen.add(id);
+      }
+    },
+  };
+}
+
+function checkWallet({ index, id, value, topUps }: WantedPaymentMethod, log: LogState, faults: FaultCollector): void {
+  if (value.kind === 'card') {
+    if (value.prepaid) faults.add('payment_methods', index, '.prepaid', 'only a wallet can be prepaid');
+    if (topUps.length > 0) faults.add('payment_methods', index, '.top_ups', 'only a wallet can be topped up');
+  }
+  const counted = log.wallets.get(id)?.state;
+  const seen = new Set<string>();
+  for (const [at, topUp] of topUps.entries()) {
+    if (seen.has(topUp.id)) faults.add('payment_methods', index, `.top_ups[${at}].id`, 'stands in the list twice');
+    seen.add(topUp.id);
+    const amount = counted?.get(topUp.id);
+    if (amount !== undefined && amount !== topUp.amount) {
+      faults.add('payment_methods', index, `.top_ups[${at}].amount`, `this top-up has been counted with ${amount} already, and counts once: give another one another id`);
+    }
+  }
+}
+
+const hashOf = (kind: ReservationKind, user: WantedUser): string | undefined => (kind === 'username' ? user.usernameHash : user.phoneHash);
+
+/** Usernames and phone numbers are one user's each: in the file, and where the log knows a holder who doesn't give it up in this import. */
+function checkReservations(kind: ReservationKind, { wanted, shaped, log, prune }: CheckInput, faults: FaultCollector): void {
+  const field = kind === 'username' ? '.username' : '.phone_number';
+  const byHash = new Map<string, WantedUser>();
+  const byId = new Map((wanted.users ?? []).map((user) => [user.id, user]));
+  for (const user of wanted.users ?? []) {
+    const hash = hashOf(kind, user);
+    if (hash === undefined) continue;
+    const other = byHash.get(hash);
+    if (other !== undefined) {
+      if (other.id !== user.id) faults.add('users', user.index, field, `is the same as users[${other.index}]${field}`);
+      continue;
+    }
+    byHash.set(hash, user);
+    const stored = log.reservations[kind].get(hash);
+    const holder = stored === undefined ? undefined : holderOf(stored.state);
+    if (holder === undefined || holder === user.id) continue;
+    const holderInFile = byId.get(holder);
+    const keeps = holderInFile === undefined ? !prune && shaped.declared.get('users')?.has(holder) !== true : hashOf(kind, holderInFile) === hash;
+    if (keeps) faults.add('users', user.index, field, `is user ${JSON.stringify(holder)}'s already`);
+  }
+}

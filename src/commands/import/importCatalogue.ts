@@ -1,0 +1,160 @@
+/**
+ * ImportCatalogue (decisions 9): brings the catalogue and the accounts of a file into the log. The whole file is checked before anything is appended;
+ * what stands in the log already appends nothing, so an interrupted import is finished by repeating it.
+ */
+import { randomUUID } from 'node:crypto';
+import type { KeyedHash } from '../../domain/keyedHash.js';
+import { type Caller, ConflictError, type EventStore, type Position } from '../../ports/eventStore.js';
+import { type CommandContext, recordable } from '../context.js';
+import { checkEntries } from './checks.js';
+import { ImportFaultsError, faultCollector } from './faults.js';
+import { readLogState } from './logState.js';
+import { inParallel } from './parallel.js';
+import { type ImportChange, type ImportPlan, planImport } from './plan.js';
+import { type SecretHashes, secretHashes } from './secrets.js';
+import { checkShapes } from './shapes.js';
+import { wantedOf } from './wanted.js';
+
+/** Appends under way at a time: what makes one fsync serve many. */
+const IN_FLIGHT = 64;
+/** Looks at the log before giving up to others who keep changing the same entries. */
+const ATTEMPTS = 10;
+/** Pruning more entries than this wants a `yes`. */
+export const PRUNE_WITHOUT_YES = 10;
+
+/** What the command works with. */
+export interface ImportDeps {
+  readonly events: EventStore;
+  readonly hash: KeyedHash;
+  /** ISO 8601, UTC, milliseconds. */
+  readonly now: () => string;
+}
+
+/** How to import. */
+export interface ImportOptions {
+  /** Who imports, for example `{ user: 'cli:ops@host' }`. */
+  readonly by: Caller;
+  /** Retires what has gone from the arrays that stand in the file. `yes`: also more than 10 entries. */
+  readonly prune?: { readonly reason: string; readonly yes: boolean };
+  /** Appends nothing; the report says what would be done. */
+  readonly dryRun?: boolean;
+  /** Ends the import between two appends. */
+  readonly signal?: AbortSignal;
+  /** Told after each append: how many of how many are done. The total may change when another import interferes. */
+  readonly onProgress?: (done: number, total: number) => void;
+}
+
+/** What an import did, or would do. */
+export interface ImportReport {
+  readonly dryRun: boolean;
+  readonly changes: readonly ImportChange[];
+  /** Entries of the file that stood in the log as they are. */
+  readonly unchanged: number;
+  /** Events appended. */
+  readonly events: number;
+  /** Of the last event appended; absent when there was none. */
+  readonly position?: Position;
+}
+
+/** The import was ended by its signal. What was appended stays; repeating the import finishes it. */
+export class ImportInterruptedError extends Error {
+  override readonly name = 'ImportInterruptedError';
+  readonly appended: number;
+  constructor(appended: number) {
+    super(`interrupted after ${appended} events; repeat the import to finish it`);
+    this.appended = appended;
+  }
+}
+
+/** More entries would be pruned than without a `yes`; nothing was appended. */
+export class PruneNeedsYesError extends Error {
+  override readonly name = 'PruneNeedsYesError';
+  readonly pruned: number;
+  constructor(pruned: number) {
+    super(`${pruned} entries would be pruned, more than ${PRUNE_WITHOUT_YES}`);
+    this.pruned = pruned;
+  }
+}
+
+/**
+ * Imports a parsed file.
+ * @throws ImportFaultsError (nothing appended, unless another import interfered), PruneNeedsYesError, ImportInterruptedError, UnavailableError (repeat to finish);
+ * ConflictError when others kept changing the same entries through 10 attempts.
+ */
+export async function importCatalogue(deps: ImportDeps, parsed: unknown, options: ImportOptions): Promise<ImportReport> {
+  const run: Run = { deps, options, commandId: randomUUID(), correlationId: randomUUID(), changes: [], events: 0, position: undefined };
+  let secrets: SecretHashes = new Map();
+  for (let attempt = 1; ; attempt++) {
+    const { plan, hashes } = await check(run, parsed, secrets);
+    secrets = hashes;
+    if (options.dryRun === true) {
+      return { dryRun: true, changes: plan.phases.flat().flatMap(({ changes }) => changes), unchanged: plan.unchanged, events: 0 };
+    }
+    if (plan.pruned > PRUNE_WITHOUT_YES && options.prune?.yes !== true) throw new PruneNeedsYesError(plan.pruned);
+    const conflict = await appendAll(run, plan);
+    if (conflict === undefined) {
+      const { changes, events, position } = run;
+      return { dryRun: false, changes, unchanged: plan.unchanged, events, ...(position === undefined ? {} : { position }) };
+    }
+    if (attempt === ATTEMPTS) throw conflict;
+  }
+}
+
+/** One import from its first attempt to its last, with what it has done so far. */
+interface Run {
+  readonly deps: ImportDeps;
+  readonly options: ImportOptions;
+  readonly commandId: string;
+  readonly correlationId: string;
+  readonly changes: ImportChange[];
+  events: number;
+  position: Position | undefined;
+}
+
+async function check(run: Run, parsed: unknown, known: SecretHashes): Promise<{ plan: ImportPlan; hashes: SecretHashes }> {
+  const { deps, options } = run;
+  const { prune, signal } = options;
+  const faults = faultCollector();
+  const shaped = await checkShapes(parsed, faults);
+  const wanted = await wantedOf(shaped.file, deps.hash);
+  const log = await readLogState(deps.events, shaped.file, signal);
+  refuseInterrupted(run);
+  await checkEntries({ shaped, wanted, log, prune: prune !== undefined }, faults);
+  const found = faults.all();
+  if (found.length > 0) throw new ImportFaultsError(found, run.events);
+  const hashes = await secretHashes(wanted, log, known, signal);
+  refuseInterrupted(run);
+  const plan = await planImport({ wanted, log, secrets: hashes, ...(prune === undefined ? {} : { pruneReason: prune.reason }) });
+  return { plan, hashes };
+}
+
+function refuseInterrupted(run: Run): void {
+  if (run.options.signal?.aborted === true) throw new ImportInterruptedError(run.events);
+}
+
+/** @returns the first conflict, after the phase in which it happened: somebody else changed the same streams, and everything has to be looked at again. */
+async function appendAll(run: Run, plan: ImportPlan): Promise<ConflictError | undefined> {
+  const { deps, options, commandId, correlationId } = run;
+  const { signal, onProgress } = options;
+  const total = plan.phases.reduce((sum, phase) => sum + phase.length, 0);
+  let done = 0;
+  for (const phase of plan.phases) {
+    let conflict: ConflictError | undefined;
+    await inParallel(phase, IN_FLIGHT, signal, async ({ stream, expected, events, changes }) => {
+      const context: CommandContext = { commandId, correlationId, by: options.by, now: deps.now() };
+      try {
+        const { position } = await deps.events.append(stream, recordable(events, context), expected);
+        run.events += events.length;
+        run.changes.push(...changes);
+        if (run.position === undefined || position > run.position) run.position = position;
+      } catch (error) {
+        if (!(error instanceof ConflictError)) throw error;
+        conflict ??= error;
+      }
+      onProgress?.(++done, total);
+    });
+    refuseInterrupted(run);
+    if (conflict !== undefined) return conflict;
+  }
+  return undefined;
+}

@@ -1,0 +1,114 @@
+/** What the log holds of everything that an import touches or refers to: one long read, since streams one by one are slow. */
+import { type AccountKinds, type Reservation, type ReservationKind, evolveUser, reservationAggregate } from '../../domain/account.js';
+import type { CatalogueKinds } from '../../domain/catalogue.js';
+import type { Aggregate, DomainEvent, Happened } from '../../domain/decider.js';
+import { type Entry, evolveEntry } from '../../domain/entry.js';
+import { type VoucherCode, voucherCodeAggregate } from '../../domain/voucherCode.js';
+import type { EventStore, ExpectedRevision, RecordedEvent } from '../../ports/eventStore.js';
+import { type ArrayName, type CheckedFile, type IdKind, KIND_OF_ARRAY } from './file.js';
+
+/** A stream as it was read. */
+export interface Stored<S> {
+  /** Of its last event; `'none'`: it has none. */
+  readonly revision: ExpectedRevision;
+  readonly state: S;
+}
+
+/** The entry of each kind. */
+export interface KindEntries extends CatalogueKinds, AccountKinds {}
+
+/** The part of the log that was read. */
+export interface LogState {
+  /** Streams of a kind by id. Kinds that the file neither brings in nor refers to are empty. */
+  readonly entries: { readonly [K in IdKind]: ReadonlyMap<string, Stored<Entry<KindEntries[K]>>> };
+  /** By hash. */
+  readonly reservations: Readonly<Record<ReservationKind, ReadonlyMap<string, Stored<Reservation>>>>;
+  /** By what follows `voucherCode-` in the stream's name: segment and hash. */
+  readonly codes: ReadonlyMap<string, Stored<VoucherCode>>;
+  /** By reference: the amounts of the top-ups that have been counted, by id. */
+  readonly wallets: ReadonlyMap<string, Stored<ReadonlyMap<string, number>>>;
+}
+
+/** What each array needs to know beside its own entries: what these refer to, and what keeps them unique. */
+const REFERS_TO: Readonly<Record<ArrayName, readonly string[]>> = {
+  integrations: [],
+  merchants: [],
+  brands: ['merchant', 'integration', 'product', 'user'],
+  stores: ['brand'],
+  segments: [],
+  products: ['brand', 'segment'],
+  categories: ['product'],
+  users: ['merchant', 'username', 'phone'],
+  clients: ['user'],
+  payment_methods: ['user'],
+  voucher_codes: ['segment'],
+};
+
+/** Reads the log's end state of everything that the file touches or refers to. @throws UnavailableError */
+export async function readLogState(events: EventStore, file: CheckedFile, signal?: AbortSignal): Promise<LogState> {
+  const kinds = new Set<string>();
+  for (const array of Object.keys(file) as ArrayName[]) {
+    kinds.add(KIND_OF_ARRAY[array]);
+    for (const kind of REFERS_TO[array]) kinds.add(kind);
+  }
+  if (file.payment_methods?.some(({ entry }) => entry.top_ups !== undefined) === true) kinds.add('wallet');
+
+  const streams = new Map<string, Map<string, { revision: number; state: unknown }>>();
+  const streamsOf = (kind: string): Map<string, { revision: number; state: unknown }> => {
+    const known = streams.get(kind) ?? new Map<string, { revision: number; state: unknown }>();
+    streams.set(kind, known);
+    return known;
+  };
+  const filter = { streams: [...kinds].map((kind) => `${kind}-`) };
+  for await (const batch of events.readAll(undefined, filter, { ...(signal === undefined ? {} : { signal }) })) {
+    for (const event of batch.events) {
+      const dash = event.stream.indexOf('-');
+      const kind = event.stream.slice(0, dash);
+      const known = streamsOf(kind);
+      const id = event.stream.slice(dash + 1);
+      const stored = known.get(id);
+      if (stored === undefined) known.set(id, { revision: event.revision, state: evolve(kind, undefined, event) });
+      else Object.assign(stored, { revision: event.revision, state: evolve(kind, stored.state, event) });
+    }
+  }
+  // Every kind's streams were folded by the kind's own fold.
+  const of = <S>(kind: string): ReadonlyMap<string, Stored<S>> => streamsOf(kind) as ReadonlyMap<string, Stored<S>>;
+  return {
+    entries: {
+      integration: of('integration'), merchant: of('merchant'), brand: of('brand'), store: of('store'), segment: of('segment'), product: of('product'),
+      category: of('category'), user: of('user'), client: of('client'), paymentMethod: of('paymentMethod'),
+    },
+    reservations: { username: of('username'), phone: of('phone') },
+    codes: of('voucherCode'),
+    wallets: of('wallet'),
+  };
+}
+
+function evolve(kind: string, state: unknown, event: RecordedEvent): unknown {
+  switch (kind) {
+    case 'username':
+    case 'phone':
+      return folded(reservationAggregate, state, event);
+    case 'voucherCode':
+      return folded(voucherCodeAggregate, state, event);
+    case 'wallet':
+      return topUpsAfter(state as Map<string, number> | undefined, event);
+    case 'user':
+      return evolveUser((state as Entry<AccountKinds['user']> | undefined) ?? { status: 'none' }, event);
+    default:
+      return evolveEntry((state as Entry<object> | undefined) ?? { status: 'none' }, event);
+  }
+}
+
+function folded<S, E extends DomainEvent>(aggregate: Aggregate<S, E>, state: unknown, event: RecordedEvent): S {
+  return aggregate.evolve(state === undefined ? aggregate.initial : (state as S), event as unknown as Happened<E>);
+}
+
+/** Changes the map it is given: a wallet may have a great many events. */
+function topUpsAfter(topUps: Map<string, number> = new Map<string, number>(), event: RecordedEvent): Map<string, number> {
+  if (event.type === 'WalletToppedUp') {
+    const { top_up_id, amount } = event.data as { top_up_id: string; amount: number };
+    topUps.set(top_up_id, amount);
+  }
+  return topUps;
+}

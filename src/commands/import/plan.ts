@@ -1,0 +1,170 @@
+/** What an import appends: decided from the file and the log's end state, in phases that follow each other. */
+import { type ReservationKind, accountStream, giveUpReservation, holderOf, reservationStream, takeReservation } from '../../domain/account.js';
+import { catalogueStream } from '../../domain/catalogue.js';
+import type { DomainEvent } from '../../domain/decider.js';
+import { type Entry, putEntry, retireEntry } from '../../domain/entry.js';
+import { addVoucherCode, withdrawVoucherCode } from '../../domain/voucherCode.js';
+import { type WalletToppedUp, walletStream } from '../../domain/wallet.js';
+import type { ExpectedRevision } from '../../ports/eventStore.js';
+import { inSlices } from '../slices.js';
+import { type ArrayName, type IdKind, KIND_OF_ARRAY } from './file.js';
+import type { LogState, Stored } from './logState.js';
+import type { SecretHashes } from './secrets.js';
+import type { Wanted, WantedImport, WantedUser } from './wanted.js';
+
+/** What an import does to one entry. */
+export interface ImportChange {
+  readonly action: 'add' | 'change' | 'retire';
+  /** The array it belongs to; `top_ups` for money put into a wallet. */
+  readonly array: ArrayName | 'top_ups';
+  /** A payment method's reference, a code's segment and hash (never the code), a top-up's `{reference}/{id}`, else the entry's id. */
+  readonly id: string;
+  /** The names of the fields that changed. */
+  readonly fields?: readonly string[];
+}
+
+/** One append to one stream. */
+export interface PlannedAppend {
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  readonly events: readonly DomainEvent[];
+  /** Absent for reservations: they follow from their users. */
+  readonly changes: readonly ImportChange[];
+}
+
+/** Everything an import is to append. */
+export interface ImportPlan {
+  /** Each phase begins when the one before is in the log. */
+  readonly phases: readonly (readonly PlannedAppend[])[];
+  /** Entries of the file that stand in the log as they are. */
+  readonly unchanged: number;
+  /** Entries that would be retired. */
+  readonly pruned: number;
+}
+
+/** What the plan is made from; the file has no faults. */
+export interface PlanInput {
+  readonly wanted: WantedImport;
+  readonly log: LogState;
+  readonly secrets: SecretHashes;
+  /** Why entries that have gone from the file are retired; absent: they are left alone. */
+  readonly pruneReason?: string;
+}
+
+/** What is referred to comes before what refers to it. */
+const ORDER = [
+  'integrations', 'merchants', 'segments', 'brands', 'products', 'stores', 'categories', 'users', 'clients', 'payment_methods',
+] as const satisfies readonly ArrayName[];
+
+const NONE: Stored<Entry<object>> = { revision: 'none', state: { status: 'none' } };
+
+/** Decides every append. */
+export async function planImport(input: PlanInput): Promise<ImportPlan> {
+  const { wanted, log, pruneReason } = input;
+  const retired = pruneReason === undefined ? [] : await retirements(input, pruneReason);
+  const prunedUsers = new Set(retired.flatMap(({ changes }) => changes).filter(({ array }) => array === 'users').map(({ id }) => id));
+  const reservations = [reservationMoves('username', input, prunedUsers), reservationMoves('phone', input, prunedUsers)];
+  const phases: PlannedAppend[][] = [reservations.flatMap(({ givenUp }) => givenUp), reservations.flatMap(({ taken }) => taken)];
+  let unchanged = 0;
+  for (const array of ORDER) {
+    const phase: PlannedAppend[] = [];
+    const entries: readonly Wanted<object>[] = wanted[array] ?? [];
+    const stored = storedOf(log, array);
+    await inSlices(entries, ({ id, value }) => {
+      const { revision, state } = stored.get(id) ?? NONE;
+      const events = putEntry(KIND_OF_ARRAY[array], state, withSecret(array, id, value, input.secrets));
+      if (events.length === 0) unchanged += 1;
+      else phase.push({ stream: streamOf(array, id), expected: revision, events, changes: events.map((event) => changeOf(array, id, event)) });
+    });
+    phases.push(phase);
+  }
+  phases.push(topUps(input));
+  const codes: PlannedAppend[] = [];
+  await inSlices(wanted.voucher_codes ?? [], ({ id, value }) => {
+    const stored = log.codes.get(id);
+    const events = addVoucherCode(stored?.state ?? { status: 'none' }, value);
+    if (events.length === 0) unchanged += 1;
+    else codes.push({ stream: `voucherCode-${id}`, expected: stored?.revision ?? 'none', events, changes: events.map((event) => changeOf('voucher_codes', id, event)) });
+  });
+  phases.push(codes, retired);
+  return { phases: phases.filter((phase) => phase.length > 0), unchanged, pruned: retired.length };
+}
+
+function storedOf(log: LogState, array: (typeof ORDER)[number]): ReadonlyMap<string, Stored<Entry<object>>> {
+  return log.entries[KIND_OF_ARRAY[array]];
+}
+
+function streamOf(array: (typeof ORDER)[number], id: string): string {
+  const kind: IdKind = KIND_OF_ARRAY[array];
+  return kind === 'user' || kind === 'client' || kind === 'paymentMethod' ? accountStream(kind, id) : catalogueStream(kind, id);
+}
+
+function withSecret(array: ArrayName, id: string, value: object, secrets: SecretHashes): object {
+  if (array === 'users') return { ...value, password_hash: secrets.get(`user-${id}`) };
+  return array === 'clients' ? { ...value, secret_hash: secrets.get(`client-${id}`) } : value;
+}
+
+function changeOf(array: ArrayName, id: string, event: DomainEvent): ImportChange {
+  if (event.type.endsWith('Changed')) return { action: 'change', array, id, fields: Object.keys(event.data) };
+  return { action: event.type.endsWith('Added') ? 'add' : 'retire', array, id };
+}
+
+/** Live entries that have gone from the arrays that stand in the file, the last to be referred to first. */
+async function retirements({ wanted, log }: PlanInput, reason: string): Promise<PlannedAppend[]> {
+  const planned: PlannedAppend[] = [];
+  if (wanted.voucher_codes !== undefined) {
+    const kept = new Set(wanted.voucher_codes.map(({ id }) => id));
+    await inSlices(log.codes, ([id, { revision, state }]) => {
+      const events = kept.has(id) ? [] : withdrawVoucherCode(state, reason);
+      if (events.length > 0) planned.push({ stream: `voucherCode-${id}`, expected: revision, events, changes: [{ action: 'retire', array: 'voucher_codes', id }] });
+    });
+  }
+  for (const array of ORDER.toReversed()) {
+    const entries: readonly Wanted<object>[] | undefined = wanted[array];
+    if (entries === undefined) continue;
+    const kept = new Set(entries.map(({ id }) => id));
+    await inSlices(storedOf(log, array), ([id, { revision, state }]) => {
+      const events = kept.has(id) ? [] : retireEntry(KIND_OF_ARRAY[array], state, reason);
+      if (events.length > 0) planned.push({ stream: streamOf(array, id), expected: revision, events, changes: [{ action: 'retire', array, id }] });
+    });
+  }
+  return planned;
+}
+
+/** Everything is given up before anything is taken, so that two users can swap. What an interrupted import left half done is found by who holds what. */
+function reservationMoves(kind: ReservationKind, { wanted, log }: PlanInput, prunedUsers: ReadonlySet<string>): { givenUp: PlannedAppend[]; taken: PlannedAppend[] } {
+  const hashOf = (user: WantedUser): string | undefined => (kind === 'username' ? user.usernameHash : user.phoneHash);
+  const users = wanted.users ?? [];
+  const hashes = new Map(users.map((user) => [user.id, hashOf(user)]));
+  const stored = log.reservations[kind];
+  const givenUp: PlannedAppend[] = [];
+  const free = new Set<string>();
+  for (const [hash, { revision, state }] of stored) {
+    const holder = holderOf(state);
+    if (holder === undefined) continue;
+    if (!prunedUsers.has(holder) && (!hashes.has(holder) || hashes.get(holder) === hash)) continue;
+    givenUp.push({ stream: reservationStream(kind, hash), expected: revision, events: giveUpReservation(kind, state, holder), changes: [] });
+    free.add(hash);
+  }
+  const taken: PlannedAppend[] = [];
+  for (const user of users) {
+    const hash = hashOf(user);
+    if (hash === undefined) continue;
+    const { revision, state } = stored.get(hash) ?? { revision: 'none', state: [] };
+    const events = takeReservation(kind, state, user.id);
+    const expected = free.has(hash) && typeof revision === 'number' ? revision + 1 : revision;
+    if (events.length > 0) taken.push({ stream: reservationStream(kind, hash), expected, events, changes: [] });
+  }
+  return { givenUp, taken };
+}
+
+function topUps({ wanted, log }: PlanInput): PlannedAppend[] {
+  return (wanted.payment_methods ?? []).flatMap(({ id, topUps: asked }): PlannedAppend[] => {
+    const stored = log.wallets.get(id);
+    const fresh = asked.filter((topUp) => stored?.state.has(topUp.id) !== true);
+    if (fresh.length === 0) return [];
+    const events: WalletToppedUp[] = fresh.map((topUp) => ({ type: 'WalletToppedUp', data: { top_up_id: topUp.id, amount: topUp.amount } }));
+    const changes = fresh.map((topUp): ImportChange => ({ action: 'add', array: 'top_ups', id: `${id}/${topUp.id}` }));
+    return [{ stream: walletStream(id), expected: stored?.revision ?? 'none', events, changes }];
+  });
+}

@@ -1,0 +1,113 @@
+/** The shape of every array's entries, as JSON schemas. A `description` is what a fault says of a value that breaks the pattern beside it. */
+import type { ArrayName } from './file.js';
+
+/** JSON schema of an object. */
+export interface EntrySchema {
+  readonly type: 'object';
+  readonly additionalProperties: false;
+  readonly required: readonly string[];
+  readonly properties: Readonly<Record<string, object>>;
+}
+
+/** The longest list that one entry may have; an entry must fit into one event all the same. */
+const MAX_ITEMS = 20_000;
+
+const id = {
+  type: 'string',
+  pattern: '^[A-Za-z0-9_][A-Za-z0-9_.:@~-]{0,63}$',
+  description: 'must be 1 to 64 of A-Z a-z 0-9 _ . : @ ~ - and begin with a letter, a digit or _',
+};
+const ids = { type: 'array', items: id, maxItems: MAX_ITEMS };
+/** NUL and halves of surrogate pairs can't be stored and found again as they are. */
+const text = (minLength: number, maxLength: number): object => ({
+  type: 'string', minLength, maxLength, pattern: '^[^\\p{Cs}\\u0000]*$', description: 'must be well-formed text without NUL characters',
+});
+const name = text(1, 200);
+const longText = text(0, 10_000);
+const imageUrl = { type: 'string', maxLength: 2_000, pattern: '^(https?://[^\\s\\p{Cc}\\p{Cs}]+)?$', description: 'must be an http or https address, or empty' };
+const flag = { type: 'integer', enum: [0, 1] };
+const bool = { type: 'boolean' };
+const days = { type: 'integer', minimum: 1, maximum: 36_500 };
+const argon2 = {
+  type: 'string',
+  maxLength: 500,
+  pattern: '^\\$argon2id\\$v=19\\$m=\\d{1,7},t=\\d{1,3},p=\\d{1,3}\\$[A-Za-z0-9+/]{11,}\\$[A-Za-z0-9+/]{22,}$',
+  description: 'must be an argon2id hash in the PHC form ($argon2id$v=19$m=…,t=…,p=…$salt$hash)',
+};
+
+const entry = (properties: Readonly<Record<string, object>>, optional: readonly string[]): EntrySchema => ({
+  type: 'object',
+  additionalProperties: false,
+  required: Object.keys(properties).filter((field) => !optional.includes(field)),
+  properties,
+});
+
+/** The schema of one entry of each array. */
+export const ENTRY_SCHEMAS: Readonly<Record<ArrayName, EntrySchema>> = {
+  integrations: entry({ id, name }, []),
+  merchants: entry({ id, name, adjustment_codes: { type: 'array', items: text(1, 64), maxItems: 1_000 } }, ['adjustment_codes']),
+  brands: entry(
+    {
+      id, name, merchant_id: id, integration_id: id, consolidated: flag, consolidated_products: ids, description: longText, image_url: imageUrl, active: bool, visible_to: ids,
+    },
+    ['integration_id', 'consolidated', 'consolidated_products', 'description', 'image_url', 'active', 'visible_to'],
+  ),
+  stores: entry(
+    {
+      id, brand_id: id, name, address: text(0, 1_000), postcode: text(0, 20),
+      longitude: { type: 'number', minimum: -180, maximum: 180 }, latitude: { type: 'number', minimum: -90, maximum: 90 },
+    },
+    ['address', 'postcode'],
+  ),
+  segments: entry(
+    { id, name, voucherType: { type: 'string', enum: ['qr', 'alpha/qr', 'alpha/pin'] }, expiry: days, configuration: { type: 'object' } },
+    ['configuration'],
+  ),
+  products: entry(
+    {
+      id, brand_id: id, name, description: longText, sale_price: { type: 'integer', minimum: 0, maximum: 100_000_000 }, image_url: imageUrl, active: bool,
+      segments: ids, valid_days: days,
+    },
+    ['description', 'image_url', 'active', 'segments', 'valid_days'],
+  ),
+  categories: entry({ id, name, image_url: imageUrl, featured: flag, products: ids }, ['image_url', 'featured']),
+  users: entry(
+    {
+      id,
+      username: {
+        type: 'string',
+        maxLength: 100,
+        pattern: '^[^\\p{Cc}\\p{Cs}\\p{Z}]+( [^\\p{Cc}\\p{Cs}\\p{Z}]+)*$',
+        description: 'must be 1 to 100 characters without control characters, and without spaces at either end or in a row',
+      },
+      password: text(1, 1_024),
+      password_hash: argon2,
+      name: text(0, 200),
+      locale: { type: 'string', pattern: '^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,4}$', description: 'must be a language tag such as en-GB' },
+      phone_number: { type: 'string', maxLength: 40 },
+      device_tokens: { type: 'array', items: text(1, 4_096), maxItems: 100 },
+      active: bool,
+      roles: { type: 'array', items: { type: 'string', enum: ['support', 'auditor'] } },
+      merchant_id: id,
+      permissions: { type: 'array', items: { type: 'string', enum: ['redeem', 'unredeem'] } },
+    },
+    ['password', 'password_hash', 'name', 'locale', 'phone_number', 'device_tokens', 'active', 'roles', 'merchant_id', 'permissions'],
+  ),
+  clients: entry({ id, secret: text(1, 1_024), secret_hash: argon2, name, active: bool, users: ids }, ['secret', 'secret_hash', 'active', 'users']),
+  payment_methods: entry(
+    {
+      reference: id,
+      kind: { type: 'string', enum: ['card', 'wallet'] },
+      users: ids,
+      customer: text(1, 64),
+      prepaid: bool,
+      top_ups: {
+        type: 'array',
+        maxItems: MAX_ITEMS,
+        items: entry({ id, amount: { type: 'integer', minimum: 1, maximum: 10_000_000_000 } }, []),
+      },
+    },
+    ['customer', 'prepaid', 'top_ups'],
+  ),
+  voucher_codes: entry({ segment_id: id, code: text(1, 200), pin: text(1, 64) }, ['pin']),
+};

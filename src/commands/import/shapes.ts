@@ -1,0 +1,130 @@
+/** Checks the shape of an import file, entry by entry, and says in words what is wrong. */
+import { Ajv, type ErrorObject } from 'ajv';
+import { inSlices } from '../slices.js';
+import type { FaultCollector } from './faults.js';
+import { ARRAY_NAMES, type ArrayName, type CheckedFile, type Placed } from './file.js';
+import { ENTRY_SCHEMAS } from './schemas.js';
+
+/** How deep a segment's `configuration` may nest. */
+const MAX_DEPTH = 16;
+
+/** What the shapes told. */
+export interface Shaped {
+  /** Entries whose shape is right. */
+  readonly file: CheckedFile;
+  /** Every id that an array names, also of entries whose shape is wrong: so that one fault isn't told again by all who refer to it. */
+  readonly declared: ReadonlyMap<ArrayName, ReadonlySet<string>>;
+}
+
+const validators = lazily(() => {
+  const ajv = new Ajv({ allErrors: true, strict: true, verbose: true, allowUnionTypes: true });
+  return new Map(ARRAY_NAMES.map((array) => [array, ajv.compile(ENTRY_SCHEMAS[array])]));
+});
+
+/** Compiling takes a few ms that no other command should pay. */
+function lazily<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
+}
+
+/** Checks every entry of a parsed file. */
+export async function checkShapes(parsed: unknown, faults: FaultCollector): Promise<Shaped> {
+  const file: Partial<Record<ArrayName, readonly Placed<unknown>[]>> = {};
+  const declared = new Map<ArrayName, ReadonlySet<string>>();
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
+    faults.addToFile('', 'the file must be a JSON object of arrays');
+    return { file: {}, declared };
+  }
+  for (const [field, value] of Object.entries(parsed)) {
+    const array = ARRAY_NAMES.find((name) => name === field);
+    if (array === undefined) {
+      faults.addToFile(field, `unknown array; known are ${ARRAY_NAMES.join(', ')}`);
+    } else if (!Array.isArray(value)) {
+      faults.addToFile(field, 'must be a list');
+    } else {
+      const names = new Set<string>();
+      declared.set(array, names);
+      file[array] = await checkArray(array, value, faults, names);
+    }
+  }
+  return { file: file as CheckedFile, declared };
+}
+
+async function checkArray(array: ArrayName, entries: readonly unknown[], faults: FaultCollector, names: Set<string>): Promise<Placed<unknown>[]> {
+  const validate = validators().get(array);
+  if (validate === undefined) throw new Error(`no schema for ${array}`);
+  const good: Placed<unknown>[] = [];
+  await inSlices(entries, (entry, index) => {
+    const name = idOf(array, entry);
+    if (name !== undefined) names.add(name);
+    if (!validate(entry)) {
+      for (const error of validate.errors ?? []) faults.add(array, index, pathOf(error), inWords(error));
+      return;
+    }
+    const nested = array === 'segments' ? faultWithin((entry as { configuration?: object }).configuration ?? {}, '.configuration', 1) : undefined;
+    if (nested === undefined) good.push({ index, entry });
+    else faults.add(array, index, nested.path, nested.fault);
+  });
+  return good;
+}
+
+function idOf(array: ArrayName, entry: unknown): string | undefined {
+  if (typeof entry !== 'object' || entry === null) return undefined;
+  const name = (entry as Record<string, unknown>)[array === 'payment_methods' ? 'reference' : 'id'];
+  return typeof name === 'string' ? name : undefined;
+}
+
+/** `/top_ups/0` and a missing `amount` are `.top_ups[0].amount`. */
+function pathOf(error: ErrorObject): string {
+  const parts = error.instancePath.split('/').slice(1).map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`));
+  const params = error.params as { missingProperty?: string; additionalProperty?: string };
+  const field = params.missingProperty ?? params.additionalProperty;
+  return parts.join('') + (field === undefined ? '' : `.${field.slice(0, 64)}`);
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: 'a string', integer: 'a whole number', number: 'a number', boolean: 'true or false', array: 'a list', object: 'an object',
+};
+
+function inWords({ keyword, params, parentSchema, message }: ErrorObject): string {
+  const { limit, type, allowedValues } = params as { limit?: number; type?: string; allowedValues?: readonly unknown[] };
+  switch (keyword) {
+    case 'required':
+      return 'is required';
+    case 'additionalProperties':
+      return 'unknown field';
+    case 'type':
+      return `must be ${TYPE_WORDS[type ?? ''] ?? type}`;
+    case 'enum':
+      return `must be ${(allowedValues ?? []).map((value) => JSON.stringify(value)).join(' or ')}`;
+    case 'pattern':
+      return String(parentSchema?.['description'] ?? message);
+    case 'minimum':
+      return `must be at least ${limit}`;
+    case 'maximum':
+      return `must be at most ${limit}`;
+    case 'minLength':
+      return limit === 1 ? 'must not be empty' : `must have at least ${limit} characters`;
+    case 'maxLength':
+      return `must have at most ${limit} characters`;
+    case 'maxItems':
+      return `must have at most ${limit} entries`;
+    default:
+      return message ?? keyword;
+  }
+}
+
+/** The first thing in free JSON that could not be stored and found again as it is. */
+function faultWithin(value: unknown, path: string, depth: number): { path: string; fault: string } | undefined {
+  if (typeof value === 'string') return /[\p{Cs}\0]/u.test(value) ? { path, fault: 'must be well-formed text without NUL characters' } : undefined;
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : { path, fault: 'is too large a number' };
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (depth > MAX_DEPTH) return { path: '.configuration', fault: `must not nest deeper than ${MAX_DEPTH} levels` };
+  for (const [field, item] of Object.entries(value)) {
+    const at = Array.isArray(value) ? `${path}[${field}]` : `${path}.${field.slice(0, 64)}`;
+    if (field === '__proto__' || /[\p{Cs}\0]/u.test(field)) return { path, fault: 'has a field with a forbidden name' };
+    const fault = faultWithin(item, at, depth + 1);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}

@@ -1,0 +1,103 @@
+/** Everything a decision about a gift needs, gathered from the streams: the gift, its purchase's payment, who owns it. */
+import { ownerByPhone, phoneAggregate, phoneStream } from '../domain/account.js';
+import type { AccountEvent } from '../domain/account.js';
+import { fold, type DomainEvent, type Happened } from '../domain/decider.js';
+import { type GiftCaller, type GiftEvent, type GiftFacts, type GiftIssued, type IssuedGift, giftAggregate, giftStream } from '../domain/gift.js';
+import { type GiftsPurchased, type PurchaseEvent, issueGifts, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import { Refusal } from '../domain/refusal.js';
+import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
+import type { CatalogueView } from '../projections/catalogueView.js';
+import type { GiftDocument } from '../projections/gifts.js';
+import type { ReadModel } from '../projections/readModel.js';
+import type { UserDocument } from '../projections/accounts.js';
+import { type CommandContext, ownEvents } from './context.js';
+import { type Handled, handle } from './handle.js';
+
+/** What the gift commands work with. */
+export interface GiftDeps {
+  readonly events: EventStore;
+  readonly gifts: ReadModel<GiftDocument>;
+  readonly catalogue: CatalogueView;
+}
+
+/** A gift as a command found it. */
+export interface LoadedGift {
+  readonly giftId: string;
+  /** The gift's stream; empty until the gift is issued. */
+  readonly history: readonly RecordedEvent[];
+  readonly gift: IssuedGift;
+  /** What issues the gift, where its payment is charged and its stream still empty: goes with the command's own event in one append. */
+  readonly issue?: GiftIssued;
+  readonly facts: GiftFacts;
+}
+
+/**
+ * Loads a gift as `user` would decide about it now.
+ * @throws Refusal `gift_not_found`; UnavailableError, also while the read model can't say yet whether the gift exists.
+ */
+export async function loadGift(deps: GiftDeps, giftId: string, user: UserDocument, now: string): Promise<LoadedGift> {
+  return judge(deps, giftId, await deps.events.read(giftStream(giftId)), user, now);
+}
+
+/** Whether this command has appended to the gift's stream before: then it is answered as it was, whatever has changed since. */
+export function hasRun(loaded: LoadedGift, context: CommandContext): boolean {
+  return ownEvents(loaded.history, context).length > 0;
+}
+
+/**
+ * Runs a decision on a gift; an unissued gift whose payment is charged is issued in the same append.
+ * @throws Refusal, UnavailableError
+ */
+export async function handleGift(
+  deps: GiftDeps,
+  loaded: LoadedGift,
+  user: UserDocument,
+  context: CommandContext,
+  decide: (gift: IssuedGift, facts: GiftFacts) => readonly GiftEvent[] | Promise<readonly GiftEvent[]>,
+): Promise<Handled> {
+  const decideOn = async (history: readonly RecordedEvent[]): Promise<readonly DomainEvent[]> => {
+    const current = history === loaded.history ? loaded : await judge(deps, loaded.giftId, history, user, context.now);
+    const decided = await decide(current.gift, current.facts);
+    return decided.length > 0 && current.issue !== undefined ? [current.issue, ...decided] : decided;
+  };
+  return handle(deps.events, giftStream(loaded.giftId), context, decideOn, loaded.history);
+}
+
+async function judge(deps: GiftDeps, giftId: string, history: readonly RecordedEvent[], user: UserDocument, now: string): Promise<LoadedGift> {
+  const issued = fold(giftAggregate, history as readonly Happened<GiftEvent>[]);
+  if (issued.status !== 'none') {
+    return { giftId, history, gift: issued, facts: await factsOf(deps, issued, 'charged', user, now) };
+  }
+  const found = await deps.gifts.get(giftId);
+  if (found === undefined) throw new Refusal('gift_not_found');
+  const purchase = fold(purchaseAggregate, (await deps.events.read(transactionStream(found.transaction_id))) as unknown as Happened<PurchaseEvent>[]);
+  if (purchase.status === 'none') throw new Refusal('gift_not_found');
+  const issue = issueOf(purchase.purchase, purchase.purchasedAt, found.index);
+  const gift: IssuedGift = { status: 'issued', issued: issue.data, redemptions: [] };
+  const facts = await factsOf(deps, gift, purchase.status, user, now);
+  return { giftId, history, gift, facts, ...(purchase.status === 'charged' ? { issue } : {}) };
+}
+
+function issueOf(purchase: GiftsPurchased['data'], purchasedAt: string, index: number): GiftIssued {
+  const [one] = issueGifts(purchase, purchasedAt, [index]);
+  if (one === undefined) throw new Error('the read model names a gift that its purchase does not have');
+  return one.event;
+}
+
+async function factsOf(deps: GiftDeps, gift: IssuedGift, payment: GiftFacts['payment'], user: UserDocument, now: string): Promise<GiftFacts> {
+  const hash = gift.issued.receiver.phone_hash;
+  const phoneOwner = hash === undefined ? undefined : await ownerOfPhone(deps.events, hash, gift.issued.purchased_at);
+  return { now, payment, caller: callerOf(deps, gift, user), ...(phoneOwner === undefined ? {} : { phoneOwner }) };
+}
+
+/** The user as a gift's decisions see them: a merchant's user, and whether the gift is valid for the merchant today. */
+export function callerOf(deps: Pick<GiftDeps, 'catalogue'>, gift: Pick<IssuedGift, 'issued'>, user: UserDocument): GiftCaller {
+  if (user.merchant_id === null) return { user_id: user.id };
+  const valid = deps.catalogue.current().validFor(gift.issued, user.merchant_id);
+  return { user_id: user.id, merchant: { id: user.merchant_id, valid, permissions: user.permissions } };
+}
+
+async function ownerOfPhone(events: EventStore, hash: string, sentAt: string): Promise<string | undefined> {
+  const history = await events.read(phoneStream(hash));
+  return ownerByPhone(fold(phoneAggregate, history as unknown as Happened<AccountEvent>[]), sentAt);
+}

@@ -1,0 +1,134 @@
+/** PurchaseGifts: one append for all gifts of a purchase, then the outcome of its charge (spec 4.4, decisions 3). */
+import { randomBytes } from 'node:crypto';
+import { fold, type Happened } from '../domain/decider.js';
+import type { KeyedHash } from '../domain/keyedHash.js';
+import { normalisePhoneNumber } from '../domain/phoneNumber.js';
+import { type GiftsPurchased, type Purchase, type PurchaseEvent, type PurchaseReceiver, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import { Refusal } from '../domain/refusal.js';
+import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { AccountDocument, PaymentMethodDocument } from '../projections/accounts.js';
+import type { CatalogueView } from '../projections/catalogueView.js';
+import type { ReadModel } from '../projections/readModel.js';
+import { idFrom } from './commandIds.js';
+import type { CommandContext } from './context.js';
+import { handle } from './handle.js';
+import type { ChargeOutcomes } from './chargeOutcomes.js';
+import { inSlices } from './slices.js';
+
+/** What the command works with. */
+export interface PurchaseDeps {
+  readonly events: EventStore;
+  readonly accounts: ReadModel<AccountDocument>;
+  readonly catalogue: CatalogueView;
+  readonly hash: KeyedHash;
+  readonly outcomes: ChargeOutcomes;
+  /** How long to wait for the charge, milliseconds. */
+  readonly chargeWaitMs: number;
+}
+
+/** What is to be bought, as the request says it. */
+export interface PurchaseRequest {
+  readonly product_id: string;
+  readonly payment_reference: string;
+  readonly message: string;
+  /** Absent: one gift to be shared by URL. */
+  readonly receivers?: readonly { readonly phone_number?: string; readonly user_id?: string }[];
+}
+
+/** The transaction as it stands after the wait. */
+export interface Purchased {
+  readonly transactionId: string;
+  readonly state: Exclude<Purchase, { status: 'none' }>;
+  readonly history: readonly RecordedEvent[];
+  /** Of the last event seen. */
+  readonly position: Position | undefined;
+  readonly replayed: boolean;
+}
+
+/** The transaction that a command makes. */
+export const transactionIdOf = (context: Pick<CommandContext, 'commandId'>): string => idFrom(context.commandId, 'transaction', 128);
+
+/** The transaction that an earlier run of this command made. @throws Refusal `idempotency_key_reused` */
+export async function findPurchase(deps: PurchaseDeps, context: CommandContext): Promise<Purchased | undefined> {
+  const transactionId = transactionIdOf(context);
+  const history = await deps.events.read(transactionStream(transactionId));
+  const [first] = history;
+  if (first === undefined) return undefined;
+  if (first.metadata.bodyHash !== context.bodyHash) throw new Refusal('idempotency_key_reused');
+  return settle(deps, transactionId, true);
+}
+
+/** Buys. @throws Refusal in the order of decisions 1 (reference, access, product, receivers), UnavailableError */
+export async function purchaseGifts(deps: PurchaseDeps, userId: string, context: CommandContext, request: PurchaseRequest): Promise<Purchased> {
+  const transactionId = transactionIdOf(context);
+  const purchase = await gather(deps, userId, context, request, transactionId);
+  const { replayed } = await handle(deps.events, transactionStream(transactionId), context, () => [{ type: 'GiftsPurchased', data: purchase }], []);
+  return settle(deps, transactionId, replayed);
+}
+
+async function settle(deps: PurchaseDeps, transactionId: string, replayed: boolean): Promise<Purchased> {
+  const stream = transactionStream(transactionId);
+  const outcome = deps.outcomes.watch(transactionId);
+  const read = async (): Promise<{ history: RecordedEvent[]; state: Purchase }> => {
+    const history = await deps.events.read(stream);
+    return { history, state: fold(purchaseAggregate, history as unknown as Happened<PurchaseEvent>[]) };
+  };
+  try {
+    let found = await read();
+    if (found.state.status === 'pending' && (await outcome.settled(deps.chargeWaitMs))) found = await read();
+    const { history, state } = found;
+    if (state.status === 'none') throw new Error('a purchase was appended and is not there');
+    return { transactionId, state, history, position: history.at(-1)?.position, replayed };
+  } finally {
+    outcome.end();
+  }
+}
+
+async function gather(deps: PurchaseDeps, userId: string, context: CommandContext, request: PurchaseRequest, transactionId: string): Promise<GiftsPurchased['data']> {
+  const method = (await deps.accounts.get(`paymentMethod-${request.payment_reference}`)) as PaymentMethodDocument | undefined;
+  if (method === undefined || !method.active) throw new Refusal('invalid_payment_reference');
+  if (!method.users.includes(userId)) throw new Refusal('cannot_use_payment_method');
+  const catalogue = deps.catalogue.current();
+  const product = catalogue.products.get(request.product_id);
+  if (product === undefined || !catalogue.sellable(product, userId)) throw new Refusal('invalid_product');
+  const receivers = await receiversOf(deps, request.receivers ?? [{}]);
+  return {
+    transaction_id: transactionId,
+    seed: randomBytes(32).toString('hex'),
+    buyer_id: userId,
+    product_id: product.id,
+    brand_id: product.brand_id,
+    product_name: product.name,
+    sale_price: product.sale_price,
+    total: product.sale_price * receivers.length,
+    payment_reference: request.payment_reference,
+    expires_on: daysAfter(context.now, product.valid_days),
+    message: request.message,
+    receivers,
+  };
+}
+
+async function receiversOf(deps: PurchaseDeps, asked: NonNullable<PurchaseRequest['receivers']>): Promise<PurchaseReceiver[]> {
+  const receivers: PurchaseReceiver[] = [];
+  const users = new Set<string>();
+  await inSlices(asked, ({ phone_number, user_id }) => {
+    if (user_id !== undefined) {
+      users.add(user_id);
+      receivers.push({ user_id });
+    } else if (phone_number === undefined) {
+      receivers.push({});
+    } else {
+      const number = normalisePhoneNumber(phone_number);
+      if (number === undefined) throw new Refusal('invalid_phone_number');
+      receivers.push({ phone_number: number, phone_hash: deps.hash('phone', number) });
+    }
+  });
+  const found = await deps.accounts.getMany([...users].map((id) => `user-${id}`));
+  if (found.some((user) => user?.entry !== 'user' || !user.active)) throw new Refusal('receiver_not_found');
+  return receivers;
+}
+
+/** The date (UTC, `YYYY-MM-DD`) so many days after a time. */
+function daysAfter(time: string, days: number): string {
+  return new Date(Date.parse(time.slice(0, 10)) + days * 86_400_000).toISOString().slice(0, 10);
+}

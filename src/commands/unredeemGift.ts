@@ -1,0 +1,23 @@
+/** UnredeemGift and UnredeemLatest: reverses the most recent redemption (spec 4.3). */
+import { type GiftRedeemed, type GiftUnredeemed, unredeem } from '../domain/gift.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+import type { UserDocument } from '../projections/accounts.js';
+import type { CommandContext } from './context.js';
+import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
+
+/** A reversed redemption: the event that made it, the event that reversed it. */
+export interface Unredeemed {
+  readonly redeemed: RecordedEvent & { readonly data: GiftRedeemed['data'] };
+  readonly event: RecordedEvent;
+  readonly replayed: boolean;
+}
+
+/** Reverses the redemption with this id, or the `latest`. @throws Refusal, UnavailableError */
+export async function unredeemGift(deps: GiftDeps, loaded: LoadedGift, user: UserDocument, context: CommandContext, redemptionId: string): Promise<Unredeemed> {
+  const { own, history, replayed } = await handleGift(deps, loaded, user, context, (gift, facts) => unredeem(gift, { ...facts, redemptionId }));
+  const event = own.find((one) => one.type === 'GiftUnredeemed');
+  const reversed = (event?.data as GiftUnredeemed['data'] | undefined)?.redemption_id;
+  const redeemed = history.find((one) => one.type === 'GiftRedeemed' && (one.data as GiftRedeemed['data']).redemption_id === reversed);
+  if (event === undefined || redeemed === undefined) throw new Error('an unredeem reversed no redemption');
+  return { redeemed: redeemed as Unredeemed['redeemed'], event, replayed };
+}

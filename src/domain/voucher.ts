@@ -1,0 +1,37 @@
+/** Vouchers: codes and how long they are good for (decisions 6). The voucher itself is an event of its gift's stream. */
+
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const CODE_LENGTH = 12;
+const DAY_MS = 86_400_000;
+
+/** Integrations whose brands have V1 vouchers (spec 4.3). */
+export const V1_INTEGRATIONS: ReadonlySet<string> = new Set(['1', '2', '3', '4', '5', '6']);
+
+/** The check character of a code: Luhn's algorithm modulo 32 over the code's alphabet; it finds every single wrong character and most swaps. */
+function checkCharacter(code: string): string {
+  let sum = 0;
+  let factor = 2;
+  for (const letter of [...code].reverse()) {
+    const addend = factor * ALPHABET.indexOf(letter);
+    factor = factor === 2 ? 1 : 2;
+    sum += Math.floor(addend / 32) + (addend % 32);
+  }
+  return ALPHABET.charAt((32 - (sum % 32)) % 32);
+}
+
+/** A code of 12 random characters (60 bits) and a check character, from at least 12 random bytes. */
+export function generateCode(random: Uint8Array): string {
+  const code = Array.from(random.subarray(0, CODE_LENGTH), (byte) => ALPHABET.charAt(byte & 31)).join('');
+  return code + checkCharacter(code);
+}
+
+/** Whether a generated code is spelled right. */
+export function isGeneratedCode(code: string): boolean {
+  return code.length === CODE_LENGTH + 1 && [...code].every((letter) => ALPHABET.includes(letter)) && checkCharacter(code.slice(0, -1)) === code.at(-1);
+}
+
+/** When a voucher made at `now` ends: with the gift's last valid day (UTC) or the segment's days after it was made, whichever is earlier. ISO 8601. */
+export function voucherExpiry(now: string, expiresOn: string, segmentDays: number): string {
+  const endOfGift = Date.parse(expiresOn) + DAY_MS - 1;
+  return new Date(Math.min(endOfGift, Date.parse(now) + segmentDays * DAY_MS)).toISOString();
+}
