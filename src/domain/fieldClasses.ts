@@ -1,0 +1,87 @@
+/**
+ * Which fields of each event type are secret (shown nowhere) and which personal (masked, unless asked for with a reason): decisions 11.
+ * A path names a field of the event's data; `[]` stands for every item of a list.
+ */
+import type { AccountEvent } from './account.js';
+import type { CatalogueEvent } from './catalogue.js';
+import type { GiftEvent } from './gift.js';
+import type { NotificationEvent } from './notification.js';
+import type { WorkParked } from './parked.js';
+import type { PurchaseEvent } from './purchase.js';
+import type { VoucherCodeEvent } from './voucherCode.js';
+import type { WalletEvent } from './wallet.js';
+
+/** Every event of the domain. */
+export type AnyDomainEvent =
+  | AccountEvent | CatalogueEvent | GiftEvent | NotificationEvent | PurchaseEvent | VoucherCodeEvent | WalletEvent | WorkParked;
+
+/** The classified fields of one event type; what is named in neither list may be shown. */
+export interface FieldClasses {
+  readonly secret: readonly string[];
+  readonly personal: readonly string[];
+}
+
+const OPEN: FieldClasses = { secret: [], personal: [] };
+const USER: FieldClasses = { secret: ['password_hash'], personal: ['username', 'name', 'phone_number', 'device_tokens[]'] };
+const CLIENT: FieldClasses = { secret: ['secret_hash'], personal: [] };
+const PAYMENT_METHOD: FieldClasses = { secret: [], personal: ['customer'] };
+
+/** The classes of every event type. */
+export const FIELD_CLASSES = {
+  IntegrationAdded: OPEN,
+  IntegrationChanged: OPEN,
+  IntegrationRetired: OPEN,
+  MerchantAdded: OPEN,
+  MerchantChanged: OPEN,
+  MerchantRetired: OPEN,
+  BrandAdded: OPEN,
+  BrandChanged: OPEN,
+  BrandRetired: OPEN,
+  StoreAdded: OPEN,
+  StoreChanged: OPEN,
+  StoreRetired: OPEN,
+  SegmentAdded: OPEN,
+  SegmentChanged: OPEN,
+  SegmentRetired: OPEN,
+  ProductAdded: OPEN,
+  ProductChanged: OPEN,
+  ProductRetired: OPEN,
+  CategoryAdded: OPEN,
+  CategoryChanged: OPEN,
+  CategoryRetired: OPEN,
+  UserAdded: USER,
+  UserChanged: USER,
+  UserRetired: OPEN,
+  ClientAdded: CLIENT,
+  ClientChanged: CLIENT,
+  ClientRetired: OPEN,
+  PaymentMethodAdded: PAYMENT_METHOD,
+  PaymentMethodChanged: PAYMENT_METHOD,
+  PaymentMethodRetired: OPEN,
+  UsernameTaken: OPEN,
+  UsernameGivenUp: OPEN,
+  PhoneTaken: OPEN,
+  PhoneGivenUp: OPEN,
+  VoucherCodeAdded: { secret: ['code', 'pin'], personal: [] },
+  VoucherCodeChanged: { secret: ['pin'], personal: [] },
+  VoucherCodeAssigned: OPEN,
+  VoucherCodeWithdrawn: OPEN,
+  WalletToppedUp: OPEN,
+  WalletDebited: OPEN,
+  WalletDebitRefused: OPEN,
+  WalletCredited: OPEN,
+  GiftsPurchased: { secret: ['seed'], personal: ['receivers[].phone_number', 'message'] },
+  ChargeStarted: OPEN,
+  PaymentCharged: OPEN,
+  PaymentDeclined: OPEN,
+  GiftIssued: OPEN,
+  GiftClaimed: OPEN,
+  GiftRedeemed: OPEN,
+  GiftUnredeemed: OPEN,
+  VoucherAssigned: { secret: ['code', 'pin'], personal: [] },
+  GiftCancelled: OPEN,
+  NotificationStarted: OPEN,
+  NotificationSent: OPEN,
+  NotificationFailed: OPEN,
+  WorkParked: OPEN,
+} as const satisfies Record<AnyDomainEvent['type'], FieldClasses>;
