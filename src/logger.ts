@@ -127,9 +127,15 @@ export function createLogger(settings: LoggerSettings): Logger {
     level: settings.level,
     base: null,
     timestamp: isoTime,
-    formatters: { level: (label) => ({ level: label }), bindings: (bindings) => clean(bindings), log: (object) => clean(object) },
+    formatters: { level: (label) => ({ level: label }), log: (object) => clean(object) },
     // Errors have been made plain by then.
     serializers: { err: (value: unknown) => value },
   };
-  return pino(options, settings.destination ?? openLogDestination(1));
+  const logger = pino(options, settings.destination ?? openLogDestination(1));
+  // What a child logger says on every line passes by the formatters.
+  const { child } = logger;
+  logger.child = function cleaned(this: Logger, bindings: Record<string, unknown>, ...rest: unknown[]) {
+    return Reflect.apply(child, this, [clean(bindings), ...rest]) as Logger;
+  } as typeof child;
+  return logger;
 }

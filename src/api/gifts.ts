@@ -1,7 +1,7 @@
 /** Gifts: looking one up, claiming one, and the adjustment codes for tills (spec 4.3, decisions 2). */
 import { claimGift } from '../commands/claimGift.js';
 import { callerOf, loadGift } from '../commands/loadGift.js';
-import { giftsProjection } from '../projections/gifts.js';
+import { gifts as giftsProjection } from '../projections/gifts.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from './embed.js';
 import { type Embedded, embeddedCollector } from './embedded.js';
 import { HttpError } from './errors.js';

@@ -2,8 +2,8 @@
 import { type Purchased, findPurchase, purchaseGifts } from '../commands/purchaseGifts.js';
 import { inSlices } from '../commands/slices.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
-import { type GiftDocument, giftsProjection } from '../projections/gifts.js';
-import { type TransactionDocument, transactionsProjection } from '../projections/transactions.js';
+import { type GiftDocument, gifts as giftsProjection } from '../projections/gifts.js';
+import { type TransactionDocument, transactions as transactionsProjection } from '../projections/transactions.js';
 import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from './embed.js';
 import { type Embedded, embeddedCollector } from './embedded.js';
 import { pounds } from './entities.js';
@@ -137,7 +137,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     // Made from the log, not from the read model: so it is the same whether that has caught up or not, and when the purchase is repeated later.
     const gifts = async (): Promise<Shown[]> => {
       const shown: Shown[] = [];
-      await inSlices(giftsProjection.documentIds(first), (id, index) => void shown.push({ id, gift: giftsProjection.evolve(undefined, first, id, index) }));
+      await inSlices<string>(giftsProjection.documentIds(first), (id, index) => void shown.push({ id, gift: giftsProjection.evolve(undefined, first, id, index) }));
       return shown;
     };
     const made = await answer(transactionId, transaction, gifts, embeds, viewer);

@@ -4,7 +4,7 @@ import { type LoadedGift, hasRun, loadGift } from '../commands/loadGift.js';
 import type { Handled } from '../commands/handle.js';
 import { type VoucherAssigned, mayRedeem } from '../domain/gift.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import { type VoucherDocument, giftsProjection } from '../projections/gifts.js';
+import { type VoucherDocument, gifts as giftsProjection } from '../projections/gifts.js';
 import type { Catalogue } from '../projections/catalogueView.js';
 import { embeddedCollector } from './embedded.js';
 import { segmentEntity } from './entities.js';

@@ -1,0 +1,110 @@
+/** The HTTP API put together: authentication, commands, read models, routes. */
+import type Koa from 'koa';
+import type { Logger } from 'pino';
+import { codePool } from '../commands/codePool.js';
+import { openChargeOutcomes } from '../commands/chargeOutcomes.js';
+import type { Config } from '../config.js';
+import type { KeyedHash } from '../domain/keyedHash.js';
+import type { Engines } from '../engines.js';
+import { openCatalogueView } from '../projections/catalogueView.js';
+import type { ReadModels } from '../readModels.js';
+import type { Resources } from '../resources.js';
+import { createAuth } from './auth/auth.js';
+import { brandRoutes } from './brands.js';
+import { categoryRoutes } from './categories.js';
+import { docs } from './docs.js';
+import type { GiftRouteDeps } from './giftDeps.js';
+import { giftRoutes } from './gifts.js';
+import { type Readiness, health } from './health.js';
+import { launchPageRoutes } from './launchPage.js';
+import { openApiDocument } from './openapi.js';
+import { type Follower, positionGate } from './positions.js';
+import { productRoutes } from './products.js';
+import { redemptionRoutes } from './redemptions.js';
+import type { Route } from './route.js';
+import { httpApplication } from './server.js';
+import { tileRoutes } from './tiles.js';
+import { transactionRoutes } from './transactions.js';
+import { voucherRoutes } from './vouchers.js';
+
+/** What the API is made of. */
+export interface ApiOptions {
+  readonly config: Config;
+  readonly engines: Engines;
+  readonly models: ReadModels;
+  readonly tokenKeys: readonly string[];
+  readonly hash: KeyedHash;
+  /** Without a trailing slash. */
+  readonly publicUrl: string;
+  readonly version: string;
+  readonly logger: Logger;
+  /** Answers `/healthz` and `/readyz` here; absent: they are answered elsewhere. */
+  readonly readiness?: Readiness;
+}
+
+/** The application, and the routes it serves. */
+export interface Api {
+  readonly app: Koa;
+  readonly routes: readonly Route[];
+}
+
+/** Builds the API; `open` closes what it opens. @throws UnavailableError */
+export async function createApi(options: ApiOptions, open: Resources): Promise<Api> {
+  const { config, engines, models, hash, publicUrl, logger } = options;
+  const catalogue = open.add(openCatalogueView({ model: models.catalogue, logger }), (view) => view.close());
+  const outcomes = open.add(await openChargeOutcomes(engines.events, logger), (one) => one.close());
+  const auth = open.add(
+    createAuth({
+      accounts: models.accounts,
+      records: engines.store.records,
+      tokenKeys: options.tokenKeys,
+      hash,
+      ttl: { access: config.accessTokenTtl, refresh: config.refreshTokenTtl, session: config.sessionMaxAge },
+      trustedProxies: config.trustedProxies,
+    }),
+    (one) => one.close(),
+  );
+  const deps: GiftRouteDeps = {
+    events: engines.events,
+    gifts: models.gifts,
+    transactions: models.transactions,
+    accounts: models.accounts,
+    catalogue,
+    pool: codePool(engines.events, models.voucherCodes),
+    hash,
+    outcomes,
+    chargeWaitMs: config.chargeWaitMs,
+    publicUrl,
+    now: () => new Date().toISOString(),
+  };
+  const routes = [
+    ...auth.routes,
+    ...giftRoutes(deps),
+    ...redemptionRoutes(deps),
+    ...voucherRoutes(deps),
+    ...transactionRoutes(deps),
+    ...productRoutes({ catalogue }),
+    ...brandRoutes({ catalogue }),
+    ...categoryRoutes({ catalogue, publicUrl }),
+    ...tileRoutes({ catalogue }),
+    ...launchPageRoutes({ ...deps, ...(config.appUrl === undefined ? {} : { appUrl: config.appUrl }) }),
+  ];
+  const seesCatalogue: Follower = {
+    async reached(position, timeoutMs) {
+      if (!(await models.catalogue.reached(position, timeoutMs))) return false;
+      await catalogue.refresh();
+      return true;
+    },
+  };
+  const app = httpApplication(routes, {
+    authenticate: auth.authenticate,
+    addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for') || undefined),
+    records: engines.store.records,
+    hash,
+    positions: positionGate(engines.events.logId, [models.gifts, models.transactions, models.accounts, seesCatalogue]),
+    onUnkept: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
+    logger,
+    before: [...(options.readiness === undefined ? [] : [health(options.readiness)]), docs(openApiDocument(routes, { version: options.version, publicUrl }))],
+  });
+  return { app, routes };
+}

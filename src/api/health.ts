@@ -1,0 +1,31 @@
+/** `/healthz`: the process is alive. `/readyz`: its engines answer and what it serves has caught up. Neither needs a token (decisions 10). */
+import type { Middleware } from 'koa';
+
+/** How one part of the service fares. */
+export interface PartHealth {
+  readonly ready: boolean;
+  /** For whoever reads it: what it is, or what is amiss. Never an address. */
+  readonly detail: string;
+}
+
+/** Looks at every part. */
+export type Readiness = () => Promise<{ readonly parts: Readonly<Record<string, PartHealth>>; readonly simulated: readonly string[] }>;
+
+/** Serves both paths. */
+export function health(readiness: Readiness): Middleware {
+  return async (ctx, next) => {
+    const path = ctx.path.replace(/(?<=.)\/$/, '');
+    if ((path !== '/healthz' && path !== '/readyz') || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next();
+    ctx.set('Cache-Control', 'no-store');
+    ctx.type = 'application/json';
+    if (path === '/healthz') {
+      ctx.body = JSON.stringify({ status: 'alive' });
+      return undefined;
+    }
+    const { parts, simulated } = await readiness();
+    const ready = Object.values(parts).every((part) => part.ready);
+    ctx.status = ready ? 200 : 503;
+    ctx.body = JSON.stringify({ ...(ready ? { status: 'ready' } : { status: 'not ready', error: 'Service unavailable.' }), parts, simulated });
+    return undefined;
+  };
+}

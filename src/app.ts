@@ -1,0 +1,86 @@
+/** The service put together: the only place that knows which engine, which role and which part belong to which. */
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import Koa from 'koa';
+import type { Logger } from 'pino';
+import { createApi } from './api/api.js';
+import { health } from './api/health.js';
+import type { Config } from './config.js';
+import { keyedHash } from './domain/keyedHash.js';
+import { openEngines } from './engines.js';
+import { listen } from './httpServer.js';
+import { loadKeys } from './keys.js';
+import { startProcesses } from './processes.js';
+import { startProjector } from './projections/projector.js';
+import { PROJECTIONS, openReadModels } from './readModels.js';
+import { readinessOf } from './readiness.js';
+import { resources } from './resources.js';
+import { startWorkers } from './workers/start.js';
+
+/** A running service. */
+export interface App {
+  /** Where the API is reached on this machine; `undefined` without the role `api`. */
+  readonly url: string | undefined;
+  /** Where health is answered alone; `undefined` without METRICS_PORT. */
+  readonly healthUrl: string | undefined;
+  /** The log's id. */
+  readonly logId: string;
+  /** Takes no new requests, finishes those under way, releases everything: within 10 s. */
+  close(): Promise<void>;
+}
+
+/** The service's version. */
+export const VERSION = (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { readonly version: string }).version;
+
+/**
+ * Starts what the roles say. Whatever fails to start closes what was opened before.
+ * @throws DataFileError, or the listener's error (a port that is taken)
+ */
+export async function startApp(config: Config, logger: Logger): Promise<App> {
+  const open = resources();
+  try {
+    const keys = loadKeys(config);
+    const hash = keyedHash(keys.hashKey);
+    // Listening comes first and closes last but for the engines, so that a taken port is found before anything starts to work.
+    const listener = config.roles.has('api') ? await listen(config.port, config.host) : undefined;
+    const healthListener = config.metricsPort === undefined ? undefined : await listen(config.metricsPort, config.host);
+    const unused = [listener, healthListener];
+    const engines = await openEngines(config, logger, open).catch(async (error: unknown) => {
+      await Promise.all(unused.map((one) => one?.close()));
+      throw error;
+    });
+    const models = openReadModels(engines.store);
+    const holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
+    const readiness = readinessOf(engines, config);
+
+    if (config.roles.has('worker')) open.add(await startWorkers({ bus: engines.bus, records: engines.store.records, logger }), (one) => one.close());
+    if (config.roles.has('projector')) {
+      open.add(await startProjector({ events: engines.events, store: engines.store, projections: PROJECTIONS, logger, holder }), (one) => one.close());
+    }
+    const address = listener === undefined ? undefined : `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${listener.port}`;
+    const publicUrl = config.publicUrl ?? address ?? `http://${config.host}:${config.port}`;
+    if (config.roles.has('processor')) open.add(await startProcesses({ engines, models, hash, holder, publicUrl, logger }), (one) => one.close());
+    if (healthListener !== undefined) {
+      open.add(healthListener, (one) => one.close());
+      const app = new Koa();
+      app.use(health(readiness));
+      healthListener.serve(app.callback());
+    }
+    if (listener !== undefined) {
+      const apiReadiness = healthListener === undefined ? { readiness } : {};
+      const { app } = await createApi({ config, engines, models, tokenKeys: keys.tokenKeys, hash, publicUrl, version: VERSION, logger, ...apiReadiness }, open);
+      open.add(listener, (one) => one.close());
+      listener.serve(app.callback());
+    }
+    return {
+      url: address,
+      healthUrl: healthListener === undefined ? undefined : `http://${config.host}:${healthListener.port}`,
+      logId: engines.events.logId,
+      close: () => open.close(),
+    };
+  } catch (error) {
+    await open.close();
+    throw error;
+  }
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env node
+/** The service's process: reads the settings, starts, and stops on SIGTERM or SIGINT. */
+import { type Config, ConfigError, loadConfig } from './config.js';
+import { DataFileError } from './adapters/embedded/sqlite.js';
+import { startApp } from './app.js';
+import { createLogger } from './logger.js';
+
+/** Stopping takes at most so long; then the process ends all the same: nothing acknowledged is lost by that. */
+const STOP_MS = 10_000;
+
+function settings(): Config {
+  try {
+    return loadConfig(process.env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exit(1);
+  }
+}
+
+const config = settings();
+const logger = createLogger({ level: config.logLevel });
+try {
+  const app = await startApp(config, logger);
+  logger.info(
+    { url: app.url, health: app.healthUrl, roles: [...config.roles], dataDir: config.dataDir, log: app.logId, payments: config.payments, notifications: config.notifications },
+    'started',
+  );
+  let stopping = false;
+  const stop = (signal: NodeJS.Signals): void => {
+    if (stopping) return;
+    stopping = true;
+    logger.info({ signal }, 'stopping');
+    setTimeout(() => process.exit(1), STOP_MS).unref();
+    app.close().then(
+      () => {
+        logger.info('stopped');
+        process.exitCode = 0;
+      },
+      (error: unknown) => {
+        logger.error({ err: error }, 'stopping failed');
+        process.exitCode = 1;
+      },
+    );
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+} catch (error) {
+  const { code } = error as NodeJS.ErrnoException;
+  if (error instanceof DataFileError) process.stderr.write(`${error.message}\n`);
+  else if (code === 'EADDRINUSE') process.stderr.write(`port ${config.port} of ${config.host} is taken: set PORT to a free one\n`);
+  else if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') process.stderr.write(`HOST ${config.host} is not an address of this machine\n`);
+  else if (code === 'EACCES') process.stderr.write(`no permission: check DATA_DIR (${config.dataDir}) and PORT (${config.port})\n`);
+  else logger.fatal({ err: error }, 'could not start');
+  process.exitCode = 1;
+}
