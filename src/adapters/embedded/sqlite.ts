@@ -1,5 +1,6 @@
 /** SQLite files of the embedded engines: opened with one set of settings, and only when they are ours and whole. */
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import type { Database } from 'better-sqlite3';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -45,7 +46,7 @@ const LOOKS = 4;
 const LOOK_AGAIN_MS = 25;
 
 /**
- * Opens a data file; makes it (mode 0600) when there is none. WAL, no memory map, a page cache of 2 MB; a lock is waited for 5 s.
+ * Opens a data file; makes it (mode 0600), and its folder (0700), when there is none. WAL, no memory map, a page cache of 2 MB; a lock is waited for 5 s.
  * Takes milliseconds whatever the file's size: damage deep inside shows when it is met (see `unavailableOf`).
  * @throws DataFileError when the file is no SQLite file, another program's, of a newer schema, or damaged; it is left as it was.
  * @throws UnavailableError when the disk is full, or another process holds the file locked.
@@ -91,12 +92,14 @@ function isDamage(error: SqliteError): boolean {
 /** SQLite would give a new file the umask's mode; its -wal and -shm take the mode of the file. */
 function makeFile(file: string): void {
   try {
-    closeSync(openSync(file, 'wx', 0o600));
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    if (statSync(file, { throwIfNoEntry: false }) === undefined) closeSync(openSync(file, 'wx', 0o600));
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') return;
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    // Another process was quicker.
+    if (code === 'EEXIST' && syscall === 'open') return;
     if (code === 'ENOSPC' || code === 'EDQUOT') throw new UnavailableError(`${file} can't be made: ${code}`, { cause: error });
-    throw new DataFileError(file, `can't be made (${code})`, 'check that the folder exists and that this user may write there', { cause: error });
+    throw new DataFileError(file, `can't be made (${code})`, 'check that its folder can be made and that this user may write there', { cause: error });
   }
 }
 

@@ -1,0 +1,101 @@
+/** The event store of one machine: a file `events.db` in the data folder, which several processes may share. */
+import { resolve } from 'node:path';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import type { Database } from 'better-sqlite3';
+import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { feed } from './eventStoreFeed.js';
+import { eventLogFile, logIdOf, openEventLog, positionOf } from './eventStoreLog.js';
+import { eventReader } from './eventStoreReader.js';
+import { watchTail } from './eventStoreTail.js';
+import { openEventWriter } from './eventStoreWriter.js';
+
+/** Where the log is. */
+export interface EmbeddedEventStoreOptions {
+  /** The data folder; made (mode 0700) when there is none. */
+  readonly dir: string;
+}
+
+/**
+ * Opens the log in a data folder, or begins a new one. Appends are written by a thread of their own, many at a time with one fsync; reads are
+ * made on this thread, in slices of a few ms.
+ * @throws DataFileError when the file is not a whole event log of this program, or the folder can't be used; UnavailableError when the disk is full.
+ */
+export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions): Promise<EventStore> {
+  const file = eventLogFile(resolve(dir));
+  const database = openEventLog(file, { readonly: true });
+  const logId = openedLogId(database, file);
+  const reader = eventReader(database, file);
+  const tail = watchTail(() => reader.end());
+  const writer = openEventWriter({ file, onStored: (position) => tail.grew(position) });
+  let closing: Promise<void> | undefined;
+
+  function refuseWhenClosed(): void {
+    if (closing !== undefined) throw new UnavailableError('the event store is closed');
+  }
+
+  function closed(): boolean {
+    return closing !== undefined;
+  }
+
+  async function close(): Promise<void> {
+    tail.close();
+    await writer.close();
+    database.close();
+  }
+
+  return {
+    logId,
+    engine: 'embedded',
+
+    async append(stream, events, expected) {
+      refuseWhenClosed();
+      return writer.append(stream, events, expected);
+    },
+
+    async read(stream, { from = 0, limit = Number.MAX_SAFE_INTEGER } = {}) {
+      refuseWhenClosed();
+      const events: RecordedEvent[] = [];
+      while (reader.readStream(stream, from + events.length, limit - events.length, events)) {
+        await nextTick();
+        refuseWhenClosed();
+      }
+      return events;
+    },
+
+    readAll(after, filter = {}, options = {}) {
+      refuseWhenClosed();
+      return feed(after, filter, options, { reader, closed });
+    },
+
+    follow(after, filter = {}, options = {}) {
+      refuseWhenClosed();
+      return feed(after, filter, options, { reader, tail, closed });
+    },
+
+    async end() {
+      refuseWhenClosed();
+      const end = reader.end();
+      return end === 0 ? undefined : positionOf(end);
+    },
+
+    async ping() {
+      refuseWhenClosed();
+      reader.end();
+    },
+
+    async close() {
+      closing ??= close();
+      await closing;
+    },
+  };
+}
+
+function openedLogId(database: Database, file: string): string {
+  try {
+    return logIdOf(database, file);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}

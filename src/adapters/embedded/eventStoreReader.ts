@@ -1,0 +1,157 @@
+/** Reads of the event log on the main thread, each in slices short enough not to hold up anything else. */
+import type { Database, Statement } from 'better-sqlite3';
+import type { EventFilter, EventMetadata, RecordedEvent } from '../../ports/eventStore.js';
+import { positionOf } from './eventStoreLog.js';
+import { DataFileError, unavailableOf } from './sqlite.js';
+
+/** Texts of a slice end it when they reach so many characters (some 5 ms to parse). */
+const SLICE_SIZE = 1_000_000;
+/** Rows of a slice of one stream. */
+const STREAM_SLICE = 500;
+
+type Row = readonly [position: number, stream: string, revision: number, type: string, id: string, at: string, data: string, metadata: string];
+
+const COLUMNS = 'position, stream, revision, type, id, at, data, metadata';
+
+/** A slice of the log. */
+export interface Slice {
+  readonly events: RecordedEvent[];
+  /** Number of the last position looked at. */
+  readonly through: number;
+  /** Characters of what was read. */
+  readonly size: number;
+}
+
+/** Looks at the events after `after` up to `through`, for at most `limit` that match. */
+export type Scan = (after: number, through: number, limit: number) => Slice;
+
+/** The event log as seen by one connection. Everything here throws UnavailableError and DataFileError. */
+export interface EventReader {
+  /** Number of the last position; 0 while the log is empty. */
+  end(): number;
+  /** Adds events of the stream from revision `from` on to `into`, at most `limit`. @returns whether there may be more. */
+  readStream(stream: string, from: number, limit: number, into: RecordedEvent[]): boolean;
+  /** Prepares a scan. */
+  scan(filter: EventFilter): Scan;
+}
+
+/** Reads `file` through `database`. */
+export function eventReader(database: Database, file: string): EventReader {
+  const endOf = database.prepare<[], number>('SELECT coalesce(max(position), 0) FROM events').pluck();
+  const stream = database
+    .prepare<[string, number, number], Row>(`SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`)
+    .raw();
+
+  function guarded<T>(read: () => T): T {
+    try {
+      return read();
+    } catch (error) {
+      if (error instanceof SyntaxError) {
+        throw new DataFileError(file, `is damaged (${error.message})`, 'stop the service and restore the file from a backup', { cause: error });
+      }
+      throw unavailableOf(error, file);
+    }
+  }
+
+  return {
+    end: () => guarded(() => endOf.get()!),
+
+    readStream: (name, from, limit, into) =>
+      guarded(() => {
+        const rows = Math.min(limit, STREAM_SLICE);
+        const { count, size } = take(stream.iterate(name, from, rows), into);
+        return size >= SLICE_SIZE || (count === STREAM_SLICE && limit > STREAM_SLICE);
+      }),
+
+    scan(filter) {
+      const condition = conditionOf(filter);
+      if (condition === undefined) return (_after, through) => ({ events: [], through, size: 0 });
+      const statement: Statement<(string | number)[], Row> = guarded(() =>
+        database.prepare(`SELECT ${COLUMNS} FROM events WHERE position > ? AND position <= ? ${condition.sql} ORDER BY position LIMIT ?`),
+      );
+      statement.raw();
+      return (after, through, limit) =>
+        guarded(() => {
+          const events: RecordedEvent[] = [];
+          const { count, size } = take(statement.iterate(after, through, ...condition.values, limit), events);
+          const ended = count < limit && size < SLICE_SIZE;
+          return { events, through: ended ? through : Number(events[count - 1]!.position), size };
+        });
+    },
+  };
+}
+
+function take(rows: Iterable<Row>, into: RecordedEvent[]): { count: number; size: number } {
+  let count = 0;
+  let size = 0;
+  for (const row of rows) {
+    into.push(eventOf(row));
+    count += 1;
+    size += row[6].length + row[7].length;
+    if (size >= SLICE_SIZE) break;
+  }
+  return { count, size };
+}
+
+const METADATA = Symbol('metadata');
+
+interface LazyEvent extends Omit<RecordedEvent, 'metadata'> {
+  [METADATA]: string | EventMetadata;
+}
+
+/**
+ * Metadata is parsed when it is first looked at: most readers never do. An own property all the same, so that copies of the event keep it,
+ * and one getter for all, so that the engine keeps one shape for all.
+ */
+const METADATA_GETTER = {
+  enumerable: true,
+  get(this: LazyEvent): EventMetadata {
+    const metadata = this[METADATA];
+    return typeof metadata === 'string' ? (this[METADATA] = JSON.parse(metadata) as EventMetadata) : metadata;
+  },
+};
+
+function eventOf(row: Row): RecordedEvent {
+  const event: LazyEvent = {
+    position: positionOf(row[0]),
+    stream: row[1],
+    revision: row[2],
+    type: row[3],
+    id: row[4],
+    at: row[5],
+    data: JSON.parse(row[6]) as object,
+    [METADATA]: row[7],
+  };
+  return Object.defineProperty(event, 'metadata', METADATA_GETTER) as unknown as RecordedEvent;
+}
+
+/** The filter in SQL; `undefined` when nothing can match. */
+function conditionOf({ types, streams }: EventFilter): { sql: string; values: string[] } | undefined {
+  if (types?.length === 0 || streams?.length === 0) return undefined;
+  const values: string[] = [];
+  let sql = '';
+  if (types !== undefined) {
+    sql += ` AND type IN (${types.map(() => '?').join(', ')})`;
+    values.push(...types);
+  }
+  if (streams !== undefined) {
+    const ranges = streams.map((prefix) => {
+      const next = successor(prefix);
+      values.push(prefix, ...(next === undefined ? [] : [next]));
+      return next === undefined ? 'stream >= ?' : '(stream >= ? AND stream < ?)';
+    });
+    sql += ` AND (${ranges.join(' OR ')})`;
+  }
+  return { sql, values };
+}
+
+/** The least text, by its bytes in UTF-8, above everything that begins with the prefix; `undefined` when there is none. */
+function successor(prefix: string): string | undefined {
+  const points = Array.from(prefix);
+  for (let last = points.pop(); last !== undefined; last = points.pop()) {
+    const point = last.codePointAt(0)!;
+    // Surrogates are no characters: after U+D7FF comes U+E000.
+    if (point < 0x10_ff_ff) return points.join('') + String.fromCodePoint(point === 0xd7_ff ? 0xe0_00 : point + 1);
+  }
+  return undefined;
+}

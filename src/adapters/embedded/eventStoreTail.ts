@@ -1,0 +1,60 @@
+/** Tells those who wait for the log to grow: at once for appends of this process, by polling for those of another. */
+
+/** How often the log's end is looked at while somebody waits, in ms: another process's append must be seen within 50. */
+const POLL_MS = 20;
+
+/** The log's growing end. */
+export interface Tail {
+  /** Resolves when the log has grown past `position`, the signal is aborted, or the tail is closed; or when its end can't be read: the reader will see why. */
+  past(position: number, signal: AbortSignal | undefined): Promise<void>;
+  /** The log has grown to `position`. */
+  grew(position: number): void;
+  /** Lets everybody go, now and from now on. */
+  close(): void;
+}
+
+/** One timer for all who wait, and none while nobody does. It doesn't keep the process alive. */
+export function watchTail(end: () => number): Tail {
+  const waiting = new Map<() => void, number>();
+  let timer: NodeJS.Timeout | undefined;
+  let closed = false;
+
+  function grew(position: number): void {
+    for (const [wake, after] of waiting) if (position > after) wake();
+  }
+
+  function poll(): void {
+    let position: number;
+    try {
+      position = end();
+    } catch {
+      position = Number.POSITIVE_INFINITY;
+    }
+    grew(position);
+  }
+
+  return {
+    async past(position, signal) {
+      if (closed || signal?.aborted || end() > position) return;
+      await new Promise<void>((resolve) => {
+        function wake(): void {
+          waiting.delete(wake);
+          signal?.removeEventListener('abort', wake);
+          if (waiting.size === 0) {
+            clearInterval(timer);
+            timer = undefined;
+          }
+          resolve();
+        }
+        waiting.set(wake, position);
+        signal?.addEventListener('abort', wake);
+        timer ??= setInterval(poll, POLL_MS).unref();
+      });
+    },
+    grew,
+    close() {
+      closed = true;
+      for (const wake of waiting.keys()) wake();
+    },
+  };
+}

@@ -1,0 +1,140 @@
+/** The main thread's side of the writing thread: gathers the appends of one tick, sends them in one message, and hands out the answers. */
+import { Worker } from 'node:worker_threads';
+import Sqlite from 'better-sqlite3';
+import type { Appended, ExpectedRevision, NewEvent } from '../../ports/eventStore.js';
+import { ConflictError, EventTooLargeError, MAX_APPEND_BYTES } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import type { AppendOutcome, AppendRequest } from './eventStoreCommit.js';
+import { GROUP, sizeOf } from './eventStoreCommit.js';
+import { positionOf } from './eventStoreLog.js';
+import type { WriterAnswer, WriterData, WriterMessage } from './eventStoreWorker.js';
+import { unavailableOf } from './sqlite.js';
+
+/** Appends through a thread of its own. */
+export interface EventWriter {
+  /** As `EventStore.append`. */
+  append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
+  /** Resolves when everything appended before is answered and the thread has ended; nothing may be appended any more. */
+  close(): Promise<void>;
+}
+
+/** What the writer is given. */
+export interface EventWriterOptions {
+  /** The event log; a connection of this thread must have it open all the while. */
+  readonly file: string;
+  /** Called with the number of the last position of each group that was stored. */
+  readonly onStored: (position: number) => void;
+  /** The thread's script. */
+  readonly script?: URL;
+}
+
+interface Pending {
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  readonly resolve: (appended: Appended) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Starts no thread before the first append: a process that only reads has none. A thread that dies is started again by the next append. */
+export function openEventWriter({ file, onStored, script = new URL('./eventStoreWorker.js', import.meta.url) }: EventWriterOptions): EventWriter {
+  const pending = new Map<number, Pending>();
+  let sequence = 0;
+  let gathered: AppendRequest[] = [];
+  let gatheredSize = 0;
+  let worker: Worker | undefined;
+  let idle: (() => void) | undefined;
+
+  function start(): Worker {
+    const started = new Worker(script, { workerData: { file } satisfies WriterData });
+    let cause: unknown;
+    started.on('message', answer);
+    started.on('error', (error) => {
+      cause = error;
+    });
+    started.on('exit', () => {
+      worker = undefined;
+      for (const [, { reject }] of pending) reject(new UnavailableError(`the writer of ${file} ended`, { outcomeUnknown: true, cause }));
+      settled([...pending.keys()]);
+    });
+    return started;
+  }
+
+  function answer(outcomes: WriterAnswer): void {
+    let last = 0;
+    for (const outcome of outcomes) {
+      const { stream, expected, resolve, reject } = pending.get(outcome.sequence)!;
+      if (outcome.kind === 'appended') {
+        last = Math.max(last, outcome.position);
+        resolve({ revision: outcome.revision, position: positionOf(outcome.position) });
+      } else if (outcome.kind === 'conflict') reject(new ConflictError(stream, expected, outcome.actual));
+      else reject(failureOf(outcome, file));
+    }
+    settled(outcomes.map((outcome) => outcome.sequence));
+    if (last > 0) onStored(last);
+  }
+
+  function settled(sequences: readonly number[]): void {
+    for (const done of sequences) pending.delete(done);
+    if (pending.size > 0) return;
+    // The thread alone must not keep the process alive; an append under way must.
+    worker?.unref();
+    idle?.();
+  }
+
+  function flush(): void {
+    if (gathered.length === 0) return;
+    worker ??= start();
+    worker.ref();
+    worker.postMessage(gathered satisfies WriterMessage);
+    gathered = [];
+    gatheredSize = 0;
+  }
+
+  return {
+    async append(stream, events, expected) {
+      if (events.length === 0) throw new RangeError('an append needs at least one event');
+      const fields = fieldsOf(events);
+      return new Promise<Appended>((resolve, reject) => {
+        pending.set(++sequence, { stream, expected, resolve, reject });
+        if (gathered.push([sequence, stream, expected, fields]) === 1) setImmediate(flush);
+        gatheredSize += sizeOf(fields);
+        if (gathered.length >= GROUP.appends || gatheredSize >= GROUP.bytes) flush();
+      });
+    },
+    async close() {
+      flush();
+      if (pending.size > 0) await new Promise<void>((resolve) => (idle = resolve));
+      const ending = worker;
+      if (ending === undefined) return;
+      ending.ref();
+      const exited = new Promise((resolve) => ending.once('exit', resolve));
+      ending.postMessage('close' satisfies WriterMessage);
+      await exited;
+    },
+  };
+}
+
+/** @throws EventTooLargeError */
+function fieldsOf(events: readonly NewEvent[]): string[] {
+  const fields: string[] = [];
+  let bytes = 0;
+  for (const { type, id, at, data, metadata } of events) {
+    const dataJson = JSON.stringify(data);
+    const metadataJson = JSON.stringify(metadata);
+    bytes += Buffer.byteLength(dataJson) + Buffer.byteLength(metadataJson);
+    fields.push(type, id, at, dataJson, metadataJson);
+  }
+  if (bytes > MAX_APPEND_BYTES) throw new EventTooLargeError(bytes);
+  return fields;
+}
+
+/** The error as it would have been thrown on this thread. */
+function failureOf({ message, code, outcomeUnknown }: AppendOutcome & { kind: 'failed' }, file: string): unknown {
+  if (code === undefined) return new Error(message);
+  try {
+    const unavailable = unavailableOf(new Sqlite.SqliteError(message, code), file);
+    return outcomeUnknown ? new UnavailableError(unavailable.message, { outcomeUnknown, cause: unavailable.cause }) : unavailable;
+  } catch (error) {
+    return error;
+  }
+}
