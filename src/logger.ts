@@ -133,9 +133,9 @@ export function createLogger(settings: LoggerSettings): Logger {
   };
   const logger = pino(options, settings.destination ?? openLogDestination(1));
   // What a child logger says on every line passes by the formatters.
-  const { child } = logger;
-  logger.child = function cleaned(this: Logger, bindings: Record<string, unknown>, ...rest: unknown[]) {
-    return Reflect.apply(child, this, [clean(bindings), ...rest]) as Logger;
-  } as typeof child;
+  const child = Reflect.get(logger, 'child') as unknown as (...given: unknown[]) => Logger;
+  Reflect.set(logger, 'child', function cleaned(this: Logger, bindings: Record<string, unknown>, ...rest: unknown[]) {
+    return Reflect.apply(child, this, [clean(bindings), ...rest]);
+  });
   return logger;
 }

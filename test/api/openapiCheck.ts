@@ -1,0 +1,69 @@
+/** Holds answers against the API's description: what it doesn't say must not be sent. */
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** One operation of a description. */
+export interface DescribedOperation {
+  readonly method: string;
+  /** As the description writes it: `/api/v2/gifts/{giftId}`. */
+  readonly path: string;
+  readonly operation: Json;
+}
+
+/** Every operation of a description. */
+export function operationsOf(document: object): DescribedOperation[] {
+  const { paths } = document as { readonly paths: Readonly<Record<string, Json>> };
+  return Object.entries(paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation: operation as Json })));
+}
+
+/** Validators of every schema in a description, by JSON pointer to it. */
+export function schemaAt(document: object): (pointer: string) => ValidateFunction {
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  addFormats.default(ajv);
+  ajv.addSchema(document, 'description');
+  const compiled = new Map<string, ValidateFunction>();
+  return (pointer) => {
+    const known = compiled.get(pointer);
+    if (known !== undefined) return known;
+    const made = ajv.compile({ $ref: `description#${pointer}` });
+    compiled.set(pointer, made);
+    return made;
+  };
+}
+
+const escaped = (key: string): string => encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'));
+
+/** An answer as a test got it. */
+export interface GivenAnswer {
+  readonly method: string;
+  /** The path that was asked for, with or without a query. */
+  readonly path: string;
+  readonly status: number;
+  /** The parsed body of a JSON answer. */
+  readonly body: unknown;
+}
+
+/** Tells what is wrong with an answer by this description; `undefined`: nothing. */
+export function answerChecker(document: object): (answer: GivenAnswer) => string | undefined {
+  const validatorAt = schemaAt(document);
+  const operations = operationsOf(document).map((described) => ({ ...described, pattern: patternOf(described.path) }));
+  return ({ method, path, status, body }) => {
+    const bare = path.replace(/\?.*$/, '').replace(/(.)\/$/, '$1');
+    // A literal step goes before a parameter, as in the router.
+    const candidates = operations.filter((one) => one.method === method && one.pattern.test(bare)).sort((one, other) => one.path.split('{').length - other.path.split('{').length);
+    const found = candidates[0];
+    if (found === undefined) return status === 404 || status === 405 ? undefined : `${method} ${bare} is not described`;
+    const response = (found.operation['responses'] as Readonly<Record<string, Json>>)[String(status)];
+    if (response === undefined) return `${method} ${found.path} does not describe ${status} (${JSON.stringify(body)})`;
+    if (response['content'] === undefined || !('application/json' in (response['content'] as Json))) return undefined;
+    const validate = validatorAt(`/paths/${escaped(found.path)}/${method.toLowerCase()}/responses/${status}/content/application~1json/schema`);
+    if (validate(body)) return undefined;
+    return `${method} ${found.path} ${status}: ${(validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`).join('; ')}`;
+  };
+}
+
+function patternOf(template: string): RegExp {
+  return new RegExp(`^${template.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&').replaceAll(/\{\w+\}/g, '[^/]+')}$`);
+}

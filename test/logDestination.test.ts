@@ -1,0 +1,135 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openLogDestination } from '../src/logDestination.js';
+
+interface Context {
+  folder: string;
+}
+
+const test = suite<Context>('where log lines go', { folder: '' });
+test.before.each((context) => {
+  context.folder = mkdtempSync(join(tmpdir(), 'log-'));
+});
+test.after.each(({ folder }) => rmSync(folder, { recursive: true, force: true }));
+
+test('few lines are written a little later, many at once, in order', async ({ folder }) => {
+  const path = join(folder, 'log');
+  const fd = openSync(path, 'a');
+  const log = openLogDestination(fd);
+  log.write('one\n');
+  assert.is(readFileSync(path, 'utf8'), '');
+  while (readFileSync(path, 'utf8') === '') await wait(20);
+  const lines = Array.from({ length: 5_000 }, (_, n) => `line ${n} ${'x'.repeat(40)}\n`);
+  for (const line of lines) log.write(line);
+  while (readFileSync(path, 'utf8').length < lines.join('').length + 4) await wait(20);
+  assert.is(readFileSync(path, 'utf8'), `one\n${lines.join('')}`);
+  closeSync(fd);
+});
+
+test('flushing writes at once what is waiting', ({ folder }) => {
+  const path = join(folder, 'log');
+  const fd = openSync(path, 'a');
+  const log = openLogDestination(fd);
+  log.flushSync();
+  log.write('one\n');
+  log.write('two é\n');
+  log.flushSync();
+  assert.is(readFileSync(path, 'utf8'), 'one\ntwo é\n');
+  closeSync(fd);
+});
+
+test('a log that nobody takes any more stops nothing', async ({ folder }) => {
+  const fd = openSync(join(folder, 'log'), 'a');
+  closeSync(fd);
+  const later = openLogDestination(fd);
+  later.write('lost\n');
+  await wait(300);
+  later.write('lost too\n');
+  later.flushSync();
+  const atOnce = openLogDestination(fd);
+  atOnce.write('lost\n');
+  atOnce.flushSync();
+});
+
+const MODULE = new URL('../src/logDestination.js', import.meta.url).href;
+
+/** A process that runs a script with `openLogDestination` at hand. */
+function writer(script: string) {
+  return spawn(process.execPath, ['--input-type=module', '-e', `import { openLogDestination } from ${JSON.stringify(MODULE)};\n${script}`], { stdio: ['ignore', 'pipe', 'inherit'] });
+}
+
+test('a reader that falls far behind loses lines and is told how many', async () => {
+  const child = writer(`
+    const log = openLogDestination(1);
+    const line = 'x'.repeat(999) + '\\n';
+    for (let n = 0; n < 40_000; n++) log.write(line);
+    const timer = setInterval(() => log.write('later\\n'), 20);
+    setTimeout(() => clearInterval(timer), 1500);
+  `);
+  await wait(500);
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
+  await once(child, 'close');
+  const told = output.split('\n').filter((line) => line.startsWith('{'));
+  assert.is(told.length, 1);
+  const { dropped } = JSON.parse(told[0] ?? '') as { dropped: number };
+  assert.is(dropped + (output.match(/x{999}/g)?.length ?? 0), 40_000);
+  assert.match(output, /later\n$/);
+});
+
+/** A pipe that says so when it is full, open for both ends. */
+function pipe(folder: string): number {
+  const path = join(folder, 'pipe');
+  execFileSync('mkfifo', [path]);
+  return openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+}
+
+/** What stands in a pipe. */
+function drained(fd: number): string {
+  const chunk = Buffer.alloc(65_536);
+  let text = '';
+  for (;;) {
+    try {
+      text += chunk.toString('utf8', 0, readSync(fd, chunk));
+    } catch (error) {
+      assert.is((error as NodeJS.ErrnoException).code, 'EAGAIN');
+      return text;
+    }
+  }
+}
+
+test('a full pipe is tried again, without a line lost or twice', async ({ folder }) => {
+  const fd = pipe(folder);
+  const log = openLogDestination(fd);
+  const lines = Array.from({ length: 3_000 }, (_, n) => `line ${n} ${'y'.repeat(90)}\n`);
+  for (const line of lines) log.write(line);
+  await wait(150);
+  let text = '';
+  while (text.length < lines.join('').length) {
+    text += drained(fd);
+    await wait(5);
+  }
+  assert.is(text, lines.join(''));
+  closeSync(fd);
+});
+
+test('the end of the process does not wait for ever for a full pipe', ({ folder }) => {
+  const fd = pipe(folder);
+  const log = openLogDestination(fd);
+  log.write(`${'y'.repeat(16_000)}\n`);
+  log.flushSync();
+  assert.is(drained(fd).length, 16_001);
+  log.write('z'.repeat(1_000_000));
+  const started = Date.now();
+  log.flushSync();
+  assert.ok(Date.now() - started < 5_000);
+  closeSync(fd);
+});
+
+test.run();
