@@ -1,0 +1,255 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { ExpectedRevision, NewEvent } from '../../src/ports/eventStore.js';
+import { ConflictError, EventTooLargeError, MAX_APPEND_BYTES } from '../../src/ports/eventStore.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
+import type { EventStoreFixture, Promised } from '../support/eventStoreEvents.js';
+import { batchesOf, event, events, eventsOf, failureOf, idsOf, newStream, within } from '../support/eventStoreEvents.js';
+import { FEED_PROMISES } from './eventStoreFeeds.js';
+
+/**
+ * What the port promises, as tests of one adapter. `deviations` names promises (by their test) that an adapter can't keep, each with its reason:
+ * they are printed, not run.
+ */
+export function eventStoreContract(name: string, open: () => Promise<EventStoreFixture>, deviations: Readonly<Record<string, string>> = {}): void {
+  const test = suite(`EventStore: ${name}`);
+  for (const deviation of Object.keys(deviations)) if (!(deviation in PROMISES)) throw new Error(`no such promise: ${deviation}`);
+  for (const [promise, check] of Object.entries(PROMISES)) {
+    const reason = deviations[promise];
+    if (reason !== undefined) {
+      console.log(`${name} deviates: ${promise}: ${reason}`);
+      test.skip(promise, () => undefined);
+      continue;
+    }
+    test(promise, async () => {
+      const fixture = await open();
+      try {
+        await check(fixture.store, fixture);
+      } finally {
+        await fixture.destroy();
+      }
+    });
+  }
+  test.run();
+}
+
+async function conflictOf(append: Promise<unknown>): Promise<{ stream: string; expected: ExpectedRevision; actual: number }> {
+  const error = await failureOf(append);
+  assert.instance(error, ConflictError);
+  const { stream, expected, actual } = error as ConflictError;
+  return { stream, expected, actual };
+}
+
+const PROMISES: Readonly<Record<string, Promised>> = {
+  ...FEED_PROMISES,
+
+  async 'an append to a new stream gets revisions from 0'(store) {
+    const stream = newStream();
+    const first = await store.append(stream, events(3), 'none');
+    assert.is(first.revision, 2);
+    const second = await store.append(stream, [event()], 2);
+    assert.is(second.revision, 3);
+    assert.ok(second.position > first.position);
+    const third = await store.append(stream, events(2), 'any');
+    assert.is(third.revision, 5);
+    assert.equal((await store.read(stream)).map(({ revision }) => revision), [0, 1, 2, 3, 4, 5]);
+  },
+
+  async 'any expectation holds for a new stream'(store) {
+    assert.is((await store.append(newStream(), [event()], 'any')).revision, 0);
+  },
+
+  async 'an event is read as it was appended'(store) {
+    const stream = newStream();
+    const appended: NewEvent = {
+      ...event('Rich', { text: 'ä€😀\u0000"\\', number: -1.5e-7, list: [null, true, { deep: { er: [] } }] }),
+      metadata: {
+        commandId: 'c',
+        bodyHash: 'h',
+        causationId: 'e',
+        correlationId: 'r',
+        requestId: 'q',
+        by: { user: 'u', client: 'k', roles: ['a', 'b'] },
+        schema: 2,
+        simulated: true,
+      },
+    };
+    const { position } = await store.append(stream, [appended], 'none');
+    const [read] = await store.read(stream);
+    assert.equal({ ...read }, { ...appended, stream, revision: 0, position });
+    assert.equal(JSON.parse(JSON.stringify(read)), { ...appended, stream, revision: 0, position });
+    const [fromLog] = await eventsOf(store.readAll(undefined, { streams: [stream] }));
+    assert.equal({ ...fromLog }, { ...read });
+  },
+
+  async 'a wrong expectation is a conflict that tells the actual revision, and writes nothing'(store) {
+    const stream = newStream();
+    assert.equal(await conflictOf(store.append(stream, [event()], 0)), { stream, expected: 0, actual: -1 });
+    const first = events(3);
+    await store.append(stream, first, 'none');
+    assert.equal(await conflictOf(store.append(stream, [event()], 'none')), { stream, expected: 'none', actual: 2 });
+    assert.equal(await conflictOf(store.append(stream, events(2), 1)), { stream, expected: 1, actual: 2 });
+    assert.equal(await conflictOf(store.append(stream, events(5), 7)), { stream, expected: 7, actual: 2 });
+    assert.equal(idsOf(await store.read(stream)), idsOf(first));
+  },
+
+  async 'a repeated append is answered as the first time and not written again'(store) {
+    const stream = newStream();
+    const expectations: ExpectedRevision[] = ['none', 1, 'any'];
+    const appends = [];
+    for (const expected of expectations) {
+      const batch = events(2);
+      appends.push({ batch, expected, appended: await store.append(stream, batch, expected) });
+    }
+    const before = idsOf(await store.read(stream));
+    for (const { batch, expected, appended } of appends) {
+      assert.equal(await store.append(stream, batch, expected), appended, `expected ${expected}`);
+    }
+    assert.equal(idsOf(await store.read(stream)), before);
+    assert.is(before.length, 6);
+  },
+
+  async 'an append that shares only some ids, or another expectation, is no repeat'(store) {
+    const stream = newStream();
+    const [a, b] = [event(), event()];
+    await store.append(stream, [a, b], 'none');
+    assert.is((await conflictOf(store.append(stream, [a, event()], 'none'))).actual, 1);
+    assert.is((await conflictOf(store.append(stream, [a, b, event()], 'none'))).actual, 1);
+    assert.is((await conflictOf(store.append(stream, [b], 'none'))).actual, 1);
+    assert.is((await conflictOf(store.append(stream, [a, b], 0))).actual, 1);
+    assert.equal(idsOf(await store.read(stream)), idsOf([a, b]));
+  },
+
+  async 'the same append twice at once is written once'(store) {
+    const stream = newStream();
+    const batch = events(3);
+    const [one, two] = await Promise.all([store.append(stream, batch, 'none'), store.append(stream, batch, 'none')]);
+    assert.equal(one, two);
+    assert.equal(idsOf(await store.read(stream)), idsOf(batch));
+  },
+
+  async 'of a hundred appends at once with one expectation, one wins'(store) {
+    const stream = newStream();
+    await store.append(stream, [event()], 'none');
+    const attempts = Array.from({ length: 100 }, () => events(2));
+    const outcomes = await Promise.allSettled(attempts.map((batch) => store.append(stream, batch, 0)));
+    const winners = attempts.filter((_, index) => outcomes[index]!.status === 'fulfilled');
+    assert.is(winners.length, 1);
+    for (const outcome of outcomes) if (outcome.status === 'rejected') assert.instance(outcome.reason, ConflictError);
+    assert.equal(idsOf(await store.read(stream, { from: 1 })), idsOf(winners[0]!), 'all of the winner and nothing of the others');
+  },
+
+  async 'a conflict disturbs no other append'(store) {
+    const taken = newStream();
+    await store.append(taken, [event()], 'none');
+    const streams = Array.from({ length: 50 }, () => newStream());
+    const outcomes = await Promise.allSettled(streams.flatMap((stream) => [store.append(stream, [event()], 'none'), store.append(taken, [event()], 'none')]));
+    assert.equal(
+      outcomes.map(({ status }) => status),
+      streams.flatMap(() => ['fulfilled', 'rejected']),
+    );
+    for (const stream of streams) assert.is((await store.read(stream)).length, 1);
+  },
+
+  async 'a stream is read from a revision, up to a limit'(store) {
+    const stream = newStream();
+    await store.append(stream, events(10), 'none');
+    const revisions = async (options: { from?: number; limit?: number }): Promise<number[]> => (await store.read(stream, options)).map(({ revision }) => revision);
+    assert.equal(await revisions({ from: 7 }), [7, 8, 9]);
+    assert.equal(await revisions({ limit: 2 }), [0, 1]);
+    assert.equal(await revisions({ from: 3, limit: 2 }), [3, 4]);
+    assert.equal(await revisions({ from: 10 }), []);
+    assert.equal(await revisions({ limit: 0 }), []);
+    assert.equal(await store.read(newStream()), []);
+  },
+
+  async 'names and ids may be odd'(store) {
+    const marks = [' ', "'", '"', '%', '_', '\\', '/', '?#', 'é', 'e\u0301', '漢字', '😀', '\uFFFD', 'A', 'a', '🏳️‍🌈'.repeat(8)];
+    const base = newStream();
+    const names = marks.map((mark) => `${base}-${mark}`);
+    for (const name of names) await store.append(name, [event(`Type ${name}`, {}, `id ${name}`.slice(-60))], 'none');
+    for (const name of names) assert.equal((await store.read(name)).map(({ stream, type }) => [stream, type]), [[name, `Type ${name}`]]);
+    for (const name of names) {
+      assert.equal((await eventsOf(store.readAll(undefined, { streams: [name] }))).map(({ stream }) => stream), names.filter((other) => other.startsWith(name)));
+    }
+  },
+
+  async 'an event of 900 kB is stored; a thousand events in one append too'(store) {
+    const stream = newStream();
+    const large = event('Large', { text: 'é'.repeat(450_000) });
+    await store.append(stream, [large], 'none');
+    const many = events(1_000);
+    assert.is((await store.append(stream, many, 0)).revision, 1_000);
+    const read = await store.read(stream);
+    assert.equal(read[0]!.data, large.data);
+    assert.equal(idsOf(read), idsOf([large, ...many]));
+    assert.equal(idsOf(await eventsOf(store.readAll(undefined, { streams: [stream] }))), idsOf([large, ...many]));
+  },
+
+  async 'an append of more than 1,000,000 bytes is refused, one of just so many is not'(store) {
+    const stream = newStream();
+    const sized = (bytes: number, mark: string): NewEvent[] => {
+      const [small, filler] = [event('Small'), event('Filler', { text: '' })];
+      const rest = bytes - Buffer.byteLength([small, filler].map(({ data, metadata }) => JSON.stringify(data) + JSON.stringify(metadata)).join(''));
+      const width = Buffer.byteLength(mark);
+      return [small, { ...filler, data: { text: mark.repeat(Math.floor(rest / width)) + 'x'.repeat(rest % width) } }];
+    };
+    assert.instance(await failureOf(store.append(stream, sized(MAX_APPEND_BYTES + 1, 'x'), 'none')), EventTooLargeError);
+    assert.instance(await failureOf(store.append(stream, sized(MAX_APPEND_BYTES + 1, '漢'), 'none')), EventTooLargeError);
+    assert.equal(await store.read(stream), []);
+    await store.append(stream, sized(MAX_APPEND_BYTES, '漢'), 'none');
+    assert.is((await store.read(stream)).length, 2);
+  },
+
+  async 'positions are of one width, and their byte order is log order'(store) {
+    const appended = [];
+    for (let n = 0; n < 12; n++) appended.push((await store.append(newStream(), [event()], 'none')).position);
+    assert.is(new Set(appended.map((position) => Buffer.byteLength(position))).size, 1);
+    assert.equal(appended.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))), appended);
+    assert.is(new Set(appended).size, 12);
+    assert.ok((await store.end())! >= appended.at(-1)!);
+  },
+
+  async 'close finishes accepted appends, ends followers and refuses what comes later'(store, { reopen }) {
+    const stream = newStream();
+    const end = await store.end();
+    const following = batchesOf(store.follow(end, { types: ['None such'] }));
+    const open = store.readAll(undefined, {}, { batchSize: 1 })[Symbol.asyncIterator]();
+    await store.append(stream, [event()], 'none');
+    await open.next();
+    const accepted = Array.from({ length: 20 }, (_, n) => store.append(`${stream}-${n}`, [event()], 'none'));
+    const closing = store.close();
+    const outcomes = await Promise.all(accepted);
+    await within(5_000, closing);
+    await within(1_000, following);
+    assert.is((await open.next()).done, true);
+    assert.instance(await failureOf(store.append(stream, [event()], 'any')), UnavailableError);
+    assert.instance(await failureOf(store.read(stream)), UnavailableError);
+    assert.instance(await failureOf(store.end()), UnavailableError);
+    assert.instance(await failureOf(store.ping()), UnavailableError);
+    assert.instance(await failureOf((async () => batchesOf(store.readAll(undefined)))()), UnavailableError);
+    await store.close();
+    const again = await reopen();
+    for (const [n, { position }] of outcomes.entries()) assert.equal((await again.read(`${stream}-${n}`)).map((one) => one.position), [position]);
+  },
+
+  async 'everything is there when the log is opened again'(store, { reopen }) {
+    const stream = newStream();
+    const batch = events(5);
+    const { position } = await store.append(stream, batch, 'none');
+    const before = await store.read(stream);
+    await store.close();
+    const again = await reopen();
+    assert.is(again.logId, store.logId);
+    assert.equal((await again.read(stream)).map((one) => ({ ...one })), before.map((one) => ({ ...one })));
+    assert.ok((await again.end())! >= position);
+    assert.equal(await again.append(stream, batch, 'none'), { revision: 4, position }, 'a repeat after reopening');
+    assert.is((await again.append(stream, [event()], 4)).revision, 5);
+  },
+
+  async 'it answers a ping, and names its engine and log'(store) {
+    await store.ping();
+    assert.match(store.engine, /^[a-z]+$/);
+    assert.match(store.logId, /^\S{8,}$/);
+  },
+};
