@@ -2,62 +2,38 @@
 import { type ReservationKind, holderOf } from '../../domain/account.js';
 import { inSlices } from '../slices.js';
 import type { FaultCollector } from './faults.js';
-import { ARRAY_NAMES, type ArrayName, type IdKind, KIND_OF_ARRAY } from './file.js';
+import { ARRAY_NAMES, type ArrayName } from './file.js';
 import type { LogState } from './logState.js';
-import type { Shaped } from './shapes.js';
+import { type ReferenceInput, checkReferences } from './references.js';
+import { idField } from './shapes.js';
 import type { Wanted, WantedImport, WantedPaymentMethod, WantedUser } from './wanted.js';
 
 /** An entry must fit into one event, which may have 1,000,000 bytes with its metadata. */
 const MAX_ENTRY_BYTES = 900_000;
 
-const NAMES: Readonly<Record<IdKind, string>> = {
-  integration: 'integration', merchant: 'merchant', brand: 'brand', store: 'store', segment: 'segment', product: 'product', category: 'category', user: 'user',
-  client: 'client', paymentMethod: 'payment method',
-};
-
 /** What the checks look at. */
-export interface CheckInput {
-  readonly shaped: Shaped;
+export interface CheckInput extends ReferenceInput {
   readonly wanted: WantedImport;
-  readonly log: LogState;
-  /** Live entries of the file's arrays that the file doesn't name are about to be retired. */
-  readonly prune: boolean;
 }
 
-/** Adds every fault of the entries whose shape is right. */
+/** Adds every fault: of what entries refer to, and of the entries whose shape is right. */
 export async function checkEntries(input: CheckInput, faults: FaultCollector): Promise<void> {
   const { wanted } = input;
-  const references = referenceCheck(input, faults);
+  await checkReferences(input, faults);
   for (const array of ARRAY_NAMES) await checkUnique(array, wanted[array] ?? [], faults);
 
   await inSlices(wanted.brands ?? [], ({ index, value }) => {
-    references.one('brands', index, '.merchant_id', 'merchant', value.merchant_id);
-    references.one('brands', index, '.integration_id', 'integration', value.integration_id);
-    references.many('brands', index, '.consolidated_products', 'product', value.consolidated_products);
-    references.many('brands', index, '.visible_to', 'user', value.visible_to);
     if (value.consolidated === 1 && value.consolidated_products.length > 0) faults.add('brands', index, '.consolidated_products', 'must be empty for a consolidated brand');
   });
-  await inSlices(wanted.stores ?? [], ({ index, value }) => references.one('stores', index, '.brand_id', 'brand', value.brand_id));
-  await inSlices(wanted.products ?? [], ({ index, value }) => {
-    references.one('products', index, '.brand_id', 'brand', value.brand_id);
-    references.many('products', index, '.segments', 'segment', value.segments);
-  });
-  await inSlices(wanted.categories ?? [], ({ index, value }) => references.many('categories', index, '.products', 'product', value.products));
-  await inSlices(wanted.users ?? [], ({ index, value, secret, phoneFaulty }) => {
-    references.one('users', index, '.merchant_id', 'merchant', value.merchant_id);
+  await inSlices(wanted.users ?? [], ({ index, secret, phoneFaulty }) => {
     if (secret === undefined) faults.add('users', index, '.password', 'give one of password and password_hash');
     if (phoneFaulty) faults.add('users', index, '.phone_number', 'is not a valid phone number');
   });
-  await inSlices(wanted.clients ?? [], ({ index, value, secret }) => {
-    references.many('clients', index, '.users', 'user', value.users);
+  await inSlices(wanted.clients ?? [], ({ index, secret }) => {
     if (secret === undefined) faults.add('clients', index, '.secret', 'give one of secret and secret_hash');
   });
-  await inSlices(wanted.payment_methods ?? [], (method) => {
-    references.many('payment_methods', method.index, '.users', 'user', method.value.users);
-    checkWallet(method, input.log, faults);
-  });
+  await inSlices(wanted.payment_methods ?? [], (method) => checkWallet(method, input.log, faults));
   await inSlices(wanted.voucher_codes ?? [], ({ index, id, value }) => {
-    references.one('voucher_codes', index, '.segment_id', 'segment', value.segment_id);
     const stored = input.log.codes.get(id)?.state;
     if (stored?.status === 'assigned' && stored.pin !== value.pin) faults.add('voucher_codes', index, '.pin', 'differs from the one that a gift has already got');
   });
@@ -67,45 +43,13 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
 
 async function checkUnique(array: ArrayName, entries: readonly Wanted<unknown>[], faults: FaultCollector): Promise<void> {
   const first = new Map<string, number>();
-  const field = array === 'voucher_codes' ? '.code' : array === 'payment_methods' ? '.reference' : '.id';
+  const field = `.${idField(array)}`;
   await inSlices(entries, ({ id, index, value }) => {
     const before = first.get(id);
     if (before === undefined) first.set(id, index);
     else faults.add(array, index, field, `is the same as ${array}[${before}]${field}`);
     if (Buffer.byteLength(JSON.stringify(value)) > MAX_ENTRY_BYTES) faults.add(array, index, '', `is larger than ${MAX_ENTRY_BYTES} bytes`);
   });
-}
-
-interface ReferenceCheck {
-  one(array: ArrayName, index: number, path: string, kind: IdKind, id: string | null): void;
-  /** Each must exist, and stand once. */
-  many(array: ArrayName, index: number, path: string, kind: IdKind, ids: readonly string[] | null): void;
-}
-
-/** What is referred to must stand in the file, or live in the log and not be about to be pruned. */
-function referenceCheck({ shaped, log, prune }: CheckInput, faults: FaultCollector): ReferenceCheck {
-  const arrayOf = new Map(ARRAY_NAMES.map((array) => [KIND_OF_ARRAY[array], array]));
-  const one: ReferenceCheck['one'] = (array, index, path, kind, id) => {
-    if (id === null) return;
-    const declared = shaped.declared.get(arrayOf.get(kind) as ArrayName);
-    if (declared?.has(id) === true) return;
-    const stored = log.entries[kind].get(id)?.state.status ?? 'none';
-    const word = NAMES[kind];
-    if (stored === 'none') faults.add(array, index, path, `no such ${word} ${JSON.stringify(id)}`);
-    else if (stored === 'retired') faults.add(array, index, path, `${word} ${JSON.stringify(id)} is retired: bring it back in the same file`);
-    else if (prune && declared !== undefined) faults.add(array, index, path, `${word} ${JSON.stringify(id)} has gone from the file and would be pruned`);
-  };
-  return {
-    one,
-    many(array, index, path, kind, ids) {
-      const seen = new Set<string>();
-      for (const [at, id] of (ids ?? []).entries()) {
-        if (seen.has(id)) faults.add(array, index, `${path}[${at}]`, 'stands in the list twice');
-        else one(array, index, `${path}[${at}]`, kind, id);
-        seen.add(id);
-      }
-    },
-  };
 }
 
 function checkWallet({ index, id, value, topUps }: WantedPaymentMethod, log: LogState, faults: FaultCollector): void {

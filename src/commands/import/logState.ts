@@ -6,6 +6,7 @@ import { type Entry, evolveEntry } from '../../domain/entry.js';
 import { type VoucherCode, voucherCodeAggregate } from '../../domain/voucherCode.js';
 import type { EventStore, ExpectedRevision, RecordedEvent } from '../../ports/eventStore.js';
 import { type ArrayName, type CheckedFile, type IdKind, KIND_OF_ARRAY } from './file.js';
+import { REFERENCES } from './references.js';
 
 /** A stream as it was read. */
 export interface Stored<S> {
@@ -29,28 +30,14 @@ export interface LogState {
   readonly wallets: ReadonlyMap<string, Stored<ReadonlyMap<string, number>>>;
 }
 
-/** What each array needs to know beside its own entries: what these refer to, and what keeps them unique. */
-const REFERS_TO: Readonly<Record<ArrayName, readonly string[]>> = {
-  integrations: [],
-  merchants: [],
-  brands: ['merchant', 'integration', 'product', 'user'],
-  stores: ['brand'],
-  segments: [],
-  products: ['brand', 'segment'],
-  categories: ['product'],
-  users: ['merchant', 'username', 'phone'],
-  clients: ['user'],
-  payment_methods: ['user'],
-  voucher_codes: ['segment'],
-};
-
 /** Reads the log's end state of everything that the file touches or refers to. @throws UnavailableError */
 export async function readLogState(events: EventStore, file: CheckedFile, signal?: AbortSignal): Promise<LogState> {
   const kinds = new Set<string>();
   for (const array of Object.keys(file) as ArrayName[]) {
     kinds.add(KIND_OF_ARRAY[array]);
-    for (const kind of REFERS_TO[array]) kinds.add(kind);
+    for (const kind of Object.values(REFERENCES[array])) kinds.add(kind);
   }
+  if (file.users !== undefined) kinds.add('username').add('phone');
   if (file.payment_methods?.some(({ entry }) => entry.top_ups !== undefined) === true) kinds.add('wallet');
 
   const streams = new Map<string, Map<string, { revision: number; state: unknown }>>();

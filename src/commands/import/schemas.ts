@@ -12,9 +12,12 @@ export interface EntrySchema {
 /** The longest list that one entry may have; an entry must fit into one event all the same. */
 const MAX_ITEMS = 20_000;
 
+/** Ids stand in stream names and in URLs. */
+export const ID_PATTERN = '^[A-Za-z0-9_][A-Za-z0-9_.:@~-]{0,63}$';
+
 const id = {
   type: 'string',
-  pattern: '^[A-Za-z0-9_][A-Za-z0-9_.:@~-]{0,63}$',
+  pattern: ID_PATTERN,
   description: 'must be 1 to 64 of A-Z a-z 0-9 _ . : @ ~ - and begin with a letter, a digit or _',
 };
 const ids = { type: 'array', items: id, maxItems: MAX_ITEMS };

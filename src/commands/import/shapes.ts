@@ -12,6 +12,8 @@ const MAX_DEPTH = 16;
 export interface Shaped {
   /** Entries whose shape is right. */
   readonly file: CheckedFile;
+  /** Every entry that is an object at all. */
+  readonly objects: ReadonlyMap<ArrayName, readonly Placed<Readonly<Record<string, unknown>>>[]>;
   /** Every id that an array names, also of entries whose shape is wrong: so that one fault isn't told again by all who refer to it. */
   readonly declared: ReadonlyMap<ArrayName, ReadonlySet<string>>;
 }
@@ -30,10 +32,11 @@ function lazily<T>(make: () => T): () => T {
 /** Checks every entry of a parsed file. */
 export async function checkShapes(parsed: unknown, faults: FaultCollector): Promise<Shaped> {
   const file: Partial<Record<ArrayName, readonly Placed<unknown>[]>> = {};
-  const declared = new Map<ArrayName, ReadonlySet<string>>();
+  const objects = new Map<ArrayName, Placed<Readonly<Record<string, unknown>>>[]>();
+  const declared = new Map<ArrayName, Set<string>>();
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     faults.addToFile('', 'the file must be a JSON object of arrays');
-    return { file: {}, declared };
+    return { file: {}, objects, declared };
   }
   for (const [field, value] of Object.entries(parsed)) {
     const array = ARRAY_NAMES.find((name) => name === field);
@@ -42,21 +45,20 @@ export async function checkShapes(parsed: unknown, faults: FaultCollector): Prom
     } else if (!Array.isArray(value)) {
       faults.addToFile(field, 'must be a list');
     } else {
-      const names = new Set<string>();
-      declared.set(array, names);
-      file[array] = await checkArray(array, value, faults, names);
+      const found = value.flatMap((entry: unknown, index) => (isObject(entry) ? [{ index, entry }] : []));
+      objects.set(array, found);
+      declared.set(array, idsOf(array, found));
+      file[array] = await checkArray(array, value, faults);
     }
   }
-  return { file: file as CheckedFile, declared };
+  return { file: file as CheckedFile, objects, declared };
 }
 
-async function checkArray(array: ArrayName, entries: readonly unknown[], faults: FaultCollector, names: Set<string>): Promise<Placed<unknown>[]> {
+async function checkArray(array: ArrayName, entries: readonly unknown[], faults: FaultCollector): Promise<Placed<unknown>[]> {
   const validate = validators().get(array);
   if (validate === undefined) throw new Error(`no schema for ${array}`);
   const good: Placed<unknown>[] = [];
   await inSlices(entries, (entry, index) => {
-    const name = idOf(array, entry);
-    if (name !== undefined) names.add(name);
     if (!validate(entry)) {
       for (const error of validate.errors ?? []) faults.add(array, index, pathOf(error), inWords(error));
       return;
@@ -68,10 +70,18 @@ async function checkArray(array: ArrayName, entries: readonly unknown[], faults:
   return good;
 }
 
-function idOf(array: ArrayName, entry: unknown): string | undefined {
-  if (typeof entry !== 'object' || entry === null) return undefined;
-  const name = (entry as Record<string, unknown>)[array === 'payment_methods' ? 'reference' : 'id'];
-  return typeof name === 'string' ? name : undefined;
+function isObject(entry: unknown): entry is Readonly<Record<string, unknown>> {
+  return typeof entry === 'object' && entry !== null && !Array.isArray(entry);
+}
+
+function idsOf(array: ArrayName, entries: readonly Placed<Readonly<Record<string, unknown>>>[]): Set<string> {
+  const field = idField(array);
+  return new Set(entries.map(({ entry }) => entry[field]).filter((name) => typeof name === 'string'));
+}
+
+/** The field that names an entry within its array. */
+export function idField(array: ArrayName): string {
+  return array === 'payment_methods' ? 'reference' : array === 'voucher_codes' ? 'code' : 'id';
 }
 
 /** `/top_ups/0` and a missing `amount` are `.top_ups[0].amount`. */

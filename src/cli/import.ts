@@ -1,0 +1,163 @@
+/** `gift import FILE`: brings a catalogue and accounts in (decisions 9, 11). */
+import { readFile } from 'node:fs/promises';
+import { addAbortSignal } from 'node:stream';
+import { Command } from 'commander';
+import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
+import { ImportFaultsError } from '../commands/import/faults.js';
+import { type ImportReport, ImportInterruptedError, PRUNE_WITHOUT_YES, PruneNeedsYesError, importCatalogue } from '../commands/import/importCatalogue.js';
+import type { ImportChange } from '../commands/import/plan.js';
+import { loadConfig } from '../config.js';
+import { keyedHash } from '../domain/keyedHash.js';
+import { loadKeys } from '../keys.js';
+import { CommandFailure, EXIT, type Terminal, commandLineCaller, progressLine, writeLines } from './terminal.js';
+
+/** The longest `--reason`. */
+const MAX_REASON = 500;
+
+interface ImportFlags {
+  readonly prune?: true;
+  readonly dryRun?: true;
+  readonly yes?: true;
+  readonly reason?: string;
+  readonly json?: true;
+}
+
+/** The subcommand. */
+export function importCommand(terminal: Terminal): Command {
+  return new Command('import')
+    .summary('bring in a catalogue and accounts')
+    .description('Brings the catalogue and the accounts of a JSON file in. The same file again changes nothing; an interrupted import is finished by repeating it.')
+    .argument('<file>', 'the JSON file, or - for standard input')
+    .option('--prune', 'retire what has gone from the arrays that stand in the file')
+    .option('--dry-run', 'show what would be done, entry by entry, and do nothing')
+    .option('--yes', `prune more than ${PRUNE_WITHOUT_YES} entries`)
+    .option('--reason <text>', 'why entries are pruned; kept with what is appended')
+    .option('--json', 'one JSON object a line on standard output')
+    .addHelpText('after', `
+Examples:
+  $ gift import examples/demo.json
+  $ gift import catalogue.json --prune --dry-run
+  $ gift import catalogue.json --prune --reason "shops closed in May" --yes
+  $ curl -s https://example.com/catalogue.json | gift import -`)
+    .action(async (file: string, flags: ImportFlags) => runImport(terminal, file, flags));
+}
+
+async function runImport(terminal: Terminal, file: string, flags: ImportFlags): Promise<void> {
+  const prune = pruneOf(flags);
+  const config = loadConfig(terminal.env);
+  const parsed = parse(file, await readText(terminal, file));
+  const hash = keyedHash(loadKeys(config).hashKey);
+  const events = await openEmbeddedEventStore({ dir: config.dataDir });
+  const progress = progressLine(terminal.stderr, 'imported');
+  try {
+    const report = await importCatalogue({ events, hash, now: () => new Date().toISOString() }, parsed, {
+      by: commandLineCaller(),
+      signal: terminal.signal,
+      onProgress: progress,
+      ...(prune === undefined ? {} : { prune }),
+      ...(flags.dryRun === undefined ? {} : { dryRun: flags.dryRun }),
+    });
+    progress.clear();
+    await writeLines(terminal.stdout, flags.json === true ? reportAsJson(report) : reportInWords(report));
+  } catch (error) {
+    progress.clear();
+    if (error instanceof ImportFaultsError) throw await showFaults(terminal, file, error, flags.json === true);
+    if (error instanceof ImportInterruptedError) throw new CommandFailure(error.message, EXIT.interrupted);
+    if (error instanceof PruneNeedsYesError) throw new CommandFailure(`${error.message}: look at them with --dry-run, then repeat with --yes`);
+    throw error;
+  } finally {
+    await events.close();
+  }
+}
+
+/** A dry run changes nothing, so it wants no reason and no yes. */
+function pruneOf({ prune, dryRun, reason, yes }: ImportFlags): { reason: string; yes: boolean } | undefined {
+  if (prune === undefined) {
+    if (reason !== undefined) throw new CommandFailure('--reason goes with --prune', EXIT.usage);
+    return undefined;
+  }
+  const text = reason?.trim() ?? '';
+  if (text === '' && dryRun === undefined) throw new CommandFailure('--prune wants --reason "<why>"', EXIT.usage);
+  if (text.length > MAX_REASON) throw new CommandFailure(`--reason has at most ${MAX_REASON} characters`, EXIT.usage);
+  return { reason: text, yes: yes === true };
+}
+
+async function readText(terminal: Terminal, file: string): Promise<string> {
+  const bytes = file === '-' ? await readStandardInput(terminal) : await readNamed(file);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new CommandFailure(`${nameOf(file)} is not UTF-8 text`);
+  }
+}
+
+async function readNamed(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    throw new CommandFailure(`cannot read ${file}: ${code === 'ENOENT' ? 'there is no such file' : code}`);
+  }
+}
+
+async function readStandardInput({ stdin, signal }: Terminal): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of addAbortSignal(signal, stdin)) chunks.push(Buffer.from(chunk as Uint8Array));
+  } catch (error) {
+    if (signal.aborted) throw new CommandFailure('interrupted before anything was read; nothing was done', EXIT.interrupted);
+    throw error;
+  }
+  return Buffer.concat(chunks);
+}
+
+const nameOf = (file: string): string => (file === '-' ? 'standard input' : file);
+
+/** The engine's own message repeats what it read, which may be a password: only the place is told. */
+function parse(file: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const position = /at position (\d+)/.exec((error as Error).message)?.[1];
+    if (position === undefined) throw new CommandFailure(`${nameOf(file)} is not JSON`);
+    const before = text.slice(0, Number(position)).split('\n');
+    throw new CommandFailure(`${nameOf(file)} is not JSON: see line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`);
+  }
+}
+
+/** Faults are messages; with `--json` they are the result. */
+async function showFaults(terminal: Terminal, file: string, { faults, appended }: ImportFaultsError, json: boolean): Promise<CommandFailure> {
+  if (json) await writeLines(terminal.stdout, faults.map((fault) => JSON.stringify(fault)));
+  else await writeLines(terminal.stderr, faults.map(({ place, fault }) => (place === '' ? fault : `${place}: ${fault}`)));
+  const count = `${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`;
+  const done = appended === 0 ? 'nothing was imported' : `another import came in between; ${appended} events were appended before`;
+  return new CommandFailure(`${nameOf(file)} has ${count}; ${done}: correct the file and repeat`);
+}
+
+function* reportAsJson(report: ImportReport): Generator<string> {
+  for (const change of report.changes) yield JSON.stringify(change);
+  const { dryRun, unchanged, events, position } = report;
+  yield JSON.stringify({ action: 'done', dry_run: dryRun, ...countsOf(report.changes), unchanged, events, ...(position === undefined ? {} : { position }) });
+}
+
+function countsOf(changes: readonly ImportChange[]): { added: number; changed: number; retired: number } {
+  const counts = { added: 0, changed: 0, retired: 0 };
+  for (const { action } of changes) counts[action === 'add' ? 'added' : action === 'change' ? 'changed' : 'retired'] += 1;
+  return counts;
+}
+
+function* reportInWords({ dryRun, changes, unchanged }: ImportReport): Generator<string> {
+  if (dryRun) {
+    for (const { action, array, id, fields } of changes) yield `would ${action} ${array} ${id}${fields === undefined ? '' : `: ${fields.join(', ')}`}`;
+  } else {
+    for (const array of new Set(changes.map((change) => change.array))) yield `${array}: ${inWords(countsOf(changes.filter((change) => change.array === array)))}`;
+  }
+  const counts = countsOf(changes);
+  const done = changes.length === 0 ? (dryRun ? 'nothing would change' : 'nothing changed') : `${dryRun ? 'would be ' : ''}${inWords(counts)}`;
+  yield `${done}; ${unchanged} unchanged`;
+  if (dryRun && counts.retired > PRUNE_WITHOUT_YES) yield `more than ${PRUNE_WITHOUT_YES} entries would be pruned: this wants --yes`;
+}
+
+function inWords(counts: Readonly<Record<string, number>>): string {
+  return Object.entries(counts).filter(([, count]) => count > 0).map(([word, count]) => `${count} ${word}`).join(', ');
+}

@@ -1,0 +1,42 @@
+/** The command line's one entry: finds the subcommand, runs it, and turns what it throws into a line and an exit code. */
+import { Command, CommanderError } from 'commander';
+import { ConfigError } from '../config.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { importCommand } from './import.js';
+import { CommandFailure, EXIT, type Terminal } from './terminal.js';
+
+/** The program with all its subcommands. */
+function program(terminal: Terminal): Command {
+  const gift = new Command('gift')
+    .description('Gift commerce from the command line. Settings come from the same environment variables as the service\'s (DATA_DIR, HASH_KEY …);\nit may run beside a running service.')
+    .addHelpText('after', `
+Example:
+  $ gift import examples/demo.json
+
+Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted.`);
+  gift.addCommand(importCommand(terminal));
+  for (const command of [gift, ...gift.commands]) {
+    command.exitOverride();
+    command.configureOutput({ writeOut: (text) => terminal.stdout.write(text), writeErr: (text) => terminal.stderr.write(text) });
+    command.showHelpAfterError('(--help shows how it is used)');
+  }
+  return gift;
+}
+
+/** Runs a command line (without node and script). @returns the exit code. */
+export async function run(terminal: Terminal, args: readonly string[]): Promise<number> {
+  try {
+    await program(terminal).parseAsync(args, { from: 'user' });
+    return EXIT.done;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
+    terminal.stderr.write(`gift: ${messageOf(error)}\n`);
+    return error instanceof CommandFailure ? error.exitCode : EXIT.failed;
+  }
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof CommandFailure || error instanceof ConfigError) return error.message;
+  if (error instanceof UnavailableError) return `${error.message}: try again`;
+  return error instanceof Error ? error.message : String(error);
+}

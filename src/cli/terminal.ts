@@ -1,0 +1,67 @@
+/** What a command has to do with its surroundings, so that it can be run in a test as in a shell; and the exit codes (decisions 11). */
+import { once } from 'node:events';
+import { hostname, userInfo } from 'node:os';
+import type { Readable, Writable } from 'node:stream';
+import type { Caller } from '../ports/eventStore.js';
+
+/** 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted. */
+export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
+
+/** Where a command runs. */
+export interface Terminal {
+  readonly stdin: Readable;
+  readonly stdout: Writable;
+  readonly stderr: Writable & { readonly isTTY?: boolean };
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal;
+}
+
+/** A command ends with this code; the message, one clear line that says what to do, goes to standard error (an empty one: everything has been said). */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure';
+  readonly exitCode: number;
+  constructor(message: string, exitCode: number = EXIT.failed) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+/** Writes lines at the speed of the reader. When nobody reads any more (`| head`), the rest is dropped quietly. */
+export async function writeLines(out: Writable, lines: Iterable<string>): Promise<void> {
+  for (const line of lines) {
+    if (out.destroyed || out.writableEnded) return;
+    // A pipe that closes while it is waited for ends the wait as well.
+    if (!out.write(`${line}\n`)) await Promise.race([once(out, 'drain'), once(out, 'close'), once(out, 'error')]);
+  }
+}
+
+/** Who gives commands here: `cli:<system user>@<host>`. */
+export function commandLineCaller(): Caller {
+  return { user: `cli:${userInfo().username}@${hostname()}` };
+}
+
+/** Shows how far something has come on one line of standard error, ten times a second at most, and only on a terminal. */
+export interface Progress {
+  (done: number, total: number): void;
+  /** Removes the line. */
+  clear(): void;
+}
+
+/** A progress line. `word` begins it. */
+export function progressLine(stderr: Terminal['stderr'], word: string): Progress {
+  let shownAt = -Infinity;
+  let shown = false;
+  const show = (done: number, total: number): void => {
+    if (stderr.isTTY !== true || performance.now() - shownAt < 100) return;
+    shownAt = performance.now();
+    shown = true;
+    stderr.write(`\r${word} ${done.toLocaleString('en-GB')} of ${total.toLocaleString('en-GB')}\u001B[K`);
+  };
+  return Object.assign(show, {
+    clear(): void {
+      if (shown) stderr.write('\r\u001B[K');
+      shown = false;
+    },
+  });
+}
