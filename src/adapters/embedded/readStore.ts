@@ -1,0 +1,124 @@
+/** The embedded read store: documents and records in one SQLite file, read on the main thread, written on another. */
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import Sqlite from 'better-sqlite3';
+import type { Position } from '../../ports/eventStore.js';
+import type { Body, CollectionSpec, Query, ReadStore } from '../../ports/readStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { openRecords } from './records.js';
+import { openReader, READ_STORE_FILE } from './readStoreFile.js';
+import { layoutOf } from './readStoreLayout.js';
+import { openLink } from './readStoreLink.js';
+import type { Fault, WriterData } from './readStoreMessages.js';
+import { createPacker } from './readStorePacker.js';
+import { createReader } from './readStoreReader.js';
+import { createWaiters } from './readStoreWaiters.js';
+import { unavailableOf } from './sqlite.js';
+
+/** Where the embedded read store is. */
+export interface EmbeddedReadStoreOptions {
+  /** The data folder; it must exist. The file in it is made when there is none. */
+  readonly dir: string;
+}
+
+/**
+ * Opens the read store of a data folder. Several processes may have it open side by side. What was written survives a killed process;
+ * a power cut may take the last moments of it, never a document without the checkpoints after it.
+ * A collection that was never made reads as empty; writing to it makes it, without secondary indexes.
+ * @throws DataFileError when the file is foreign, damaged or newer than this program; it is left as it was.
+ * @throws UnavailableError when the disk is full or the file is locked.
+ */
+export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): Promise<ReadStore> {
+  const file = join(dir, READ_STORE_FILE);
+  const database = openReader(file);
+  const link = openLink(() => new Worker(new URL('readStoreWorker.js', import.meta.url), { workerData: { file } satisfies WriterData }), errorOf);
+  const packer = createPacker(link);
+  const reader = createReader(database);
+  const dataVersion = database.prepare<[], number>('PRAGMA data_version').pluck();
+  const checkpointOf = database.prepare<[string], Position>('SELECT position FROM checkpoint WHERE projection = ?').pluck();
+  const activeVersion = database.prepare<[string], number>('SELECT version FROM pointer WHERE name = ?').pluck();
+  const waiters = createWaiters({
+    version: () => read(() => dataVersion.get() as number),
+    checkpoint: (projection) => read(() => checkpointOf.get(projection)),
+  });
+  const records = openRecords(database, { read, change: (request) => link.call(request) });
+
+  function errorOf({ message, code }: Fault): Error {
+    if (code === undefined) return new Error(message);
+    try {
+      return unavailableOf(new Sqlite.SqliteError(message, code), file);
+    } catch (error) {
+      return error as Error;
+    }
+  }
+
+  function failure(error: unknown): unknown {
+    return database.open ? unavailableOf(error, file) : new UnavailableError('the read store is closed', { cause: error });
+  }
+
+  function read<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw failure(error);
+    }
+  }
+
+  async function readSlowly<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      throw failure(error);
+    }
+  }
+
+  return {
+    engine: 'embedded',
+    records,
+    async ensure(collection, { deferIndexes = false } = {}) {
+      await link.call<void>({ kind: 'ensure', layout: layoutOf(collection), deferIndexes });
+    },
+    async drop(collection) {
+      const layout = layoutOf(collection);
+      await link.call<void>({ kind: 'drop', layout });
+      waiters.forget(layout.name);
+    },
+    async get<B extends Body>(collection: CollectionSpec, id: string) {
+      return read(() => reader.get<B>(collection, id));
+    },
+    async getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]) {
+      return readSlowly(() => reader.getMany<B>(collection, ids));
+    },
+    async find<B extends Body>(collection: CollectionSpec, query: Query) {
+      return readSlowly(() => reader.find<B>(collection, query));
+    },
+    async count(collection, query) {
+      return read(() => reader.count(collection, query));
+    },
+    async write(batches) {
+      await packer.write(batches);
+      for (const { checkpoint } of batches) if (checkpoint !== undefined) waiters.advanced(checkpoint.projection, checkpoint.position);
+    },
+    async checkpoint(projection) {
+      return read(() => checkpointOf.get(projection));
+    },
+    reached: (projection, position, timeoutMs) => waiters.reached(projection, position, timeoutMs),
+    async active(name) {
+      return read(() => activeVersion.get(name));
+    },
+    async activate(name, version) {
+      await link.call<void>({ kind: 'activate', name, version });
+    },
+    async boundTo(logId) {
+      return link.call<string>({ kind: 'bind', logId });
+    },
+    async ping() {
+      read(() => dataVersion.get());
+    },
+    async close() {
+      waiters.close();
+      await link.close();
+      database.close();
+    },
+  };
+}

@@ -1,0 +1,46 @@
+/** The file of the embedded read store, and how the two connections of a process to it are set up. */
+import type { Database } from 'better-sqlite3';
+import { openDatabase } from './sqlite.js';
+
+/** Name of the file in the data folder. */
+export const READ_STORE_FILE = 'read.db';
+
+const FILE = { kind: 'read store', applicationId: 0x47665265, version: 1, create: createTables } as const;
+
+/** Pages of 4 KB are kept in memory: inner pages of the indexes above all. In KiB, for each connection. */
+const READER_CACHE_KIB = 24_000;
+const WRITER_CACHE_KIB = 32_000;
+/** At the latest after so many pages the WAL is moved into the file; sooner whenever the writer is idle. */
+const CHECKPOINT_PAGES = 16_000;
+/** After a long write the WAL shrinks to this, in bytes. */
+const WAL_BYTES = 80_000_000;
+
+/** The connection that reads, on the main thread. @throws DataFileError, UnavailableError */
+export function openReader(file: string): Database {
+  const database = openDatabase(file, { ...FILE, readonly: true });
+  database.pragma(`cache_size = -${READER_CACHE_KIB}`);
+  return database;
+}
+
+/** The connection that writes, on the writer's thread; the reader is open already. @throws DataFileError, UnavailableError */
+export function openWriter(file: string): Database {
+  const database = openDatabase(file, { ...FILE, openElsewhere: true });
+  // Everything here can be made again from the log: a power cut may take the last moments, in order, and nothing else.
+  database.pragma('synchronous = NORMAL');
+  database.pragma(`cache_size = -${WRITER_CACHE_KIB}`);
+  database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+  database.pragma(`journal_size_limit = ${WAL_BYTES}`);
+  // It waits for other processes in its own way.
+  database.pragma('busy_timeout = 0');
+  return database;
+}
+
+function createTables(database: Database): void {
+  database.exec(`
+    CREATE TABLE checkpoint (projection TEXT NOT NULL PRIMARY KEY, position TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE pointer (name TEXT NOT NULL PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE setting (name TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE record (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL, version INTEGER NOT NULL, expires_at REAL);
+    CREATE INDEX record_expiry ON record (expires_at) WHERE expires_at IS NOT NULL;
+  `);
+}

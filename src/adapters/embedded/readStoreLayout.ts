@@ -1,0 +1,86 @@
+/** How a collection lies in SQLite: one table a version, one column a field that some index names. */
+import type { CollectionSpec, Scalar } from '../../ports/readStore.js';
+
+/** A field that can be queried and the column that holds its value. */
+export interface FieldColumn {
+  readonly field: string;
+  /** Quoted for SQL. */
+  readonly column: string;
+}
+
+/** The table of one version of a collection. Plain data: it is sent to the writer's thread. */
+export interface Layout {
+  /** For messages: `gifts@3`; the name of its checkpoint too. */
+  readonly name: string;
+  /** Quoted for SQL. */
+  readonly table: string;
+  readonly columns: readonly FieldColumn[];
+  /** `fields` without `id`; the SQL index ends with the id, so that ties are already in order. */
+  readonly indexes: readonly { readonly name: string; readonly fields: readonly string[]; readonly columns: readonly string[] }[];
+  /** Equal for equal tables and indexes. */
+  readonly key: string;
+}
+
+/** What a column holds: SQLite knows no booleans, and a number in their place would equal a number. As blobs they sort after strings. */
+export type SqlScalar = string | number | Uint8Array | null;
+
+const FALSE = new Uint8Array([0]);
+const TRUE = new Uint8Array([1]);
+
+const layouts = new WeakMap<CollectionSpec, Layout>();
+
+/** The layout of a collection. @throws Error when its name or version can't be part of a table's name. */
+export function layoutOf(collection: CollectionSpec): Layout {
+  let layout = layouts.get(collection);
+  if (layout === undefined) {
+    layout = makeLayout(collection);
+    layouts.set(collection, layout);
+  }
+  return layout;
+}
+
+/** A value as SQLite compares it. */
+export function sqlScalar(value: Scalar): SqlScalar {
+  return typeof value === 'boolean' ? (value ? TRUE : FALSE) : value;
+}
+
+/** The value of a body's field that a query can find: anything but a finite number, a string or a boolean counts as absent. */
+export function scalarOf(value: unknown): Scalar {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return value;
+    case 'number':
+      return Number.isFinite(value) ? value : null;
+    default:
+      return null;
+  }
+}
+
+function makeLayout(collection: CollectionSpec): Layout {
+  const { name, version, indexes } = collection;
+  if (!/^[a-z0-9_]+$/.test(name)) throw new Error(`collection name ${JSON.stringify(name)}: only lower-case letters, digits and _`);
+  if (!Number.isSafeInteger(version) || version < 1) throw new Error(`collection ${name}: version ${version} is not a whole number from 1`);
+  const table = `doc_${name}_${version}`;
+  const fields = new Set(indexes.flatMap((index) => index.fields).filter((field) => field !== 'id'));
+  const columns = [...fields].map((field) => ({ field, column: columnOf(field) }));
+  const layout = {
+    name: `${name}@${version}`,
+    table: quoted(table),
+    columns,
+    indexes: indexes.map((index) => {
+      const own = index.fields.filter((field) => field !== 'id');
+      return { name: quoted(`${table}(${JSON.stringify(own)})`), fields: own, columns: own.map(columnOf) };
+    }),
+  };
+  return { ...layout, key: JSON.stringify(layout) };
+}
+
+/** SQLite compares the names of columns without regard to case. */
+function columnOf(field: string): string {
+  return quoted(`f:${field.replaceAll(/[A-Z^]/g, (letter) => `^${letter.toLowerCase()}`)}`);
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

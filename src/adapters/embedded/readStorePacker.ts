@@ -1,0 +1,90 @@
+/** Turns batches into messages for the writer, a slice at a time, so that the event loop is never held up by a big one. */
+import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
+import type { Scalar, StoredDocument, WriteBatch } from '../../ports/readStore.js';
+import { layoutOf, scalarOf } from './readStoreLayout.js';
+import type { FieldColumn } from './readStoreLayout.js';
+import type { WriterLink } from './readStoreLink.js';
+import type { PackedBatch } from './readStoreMessages.js';
+
+/** Writes batches through the link, one call after another. */
+export interface Packer {
+  /** Resolves once everything is committed. @throws Error when a batch is over the port's limits; what the link throws. */
+  write(batches: readonly WriteBatch[]): Promise<void>;
+}
+
+/** At most so long is packed in one turn of the event loop, in ms, by all calls together. */
+const TURN_MS = 4;
+/** The clock is looked at after so many documents. */
+const STRIDE = 32;
+
+/** @param link to the writer. */
+export function createPacker(link: Pick<WriterLink, 'call' | 'send' | 'sent'>): Packer {
+  let lastCall = 0;
+  /** When packing began in this turn of the event loop; `undefined`: not yet. */
+  let turnBegan: number | undefined;
+  let previous: Promise<unknown> = Promise.resolve();
+
+  /** Sends all parts; resolves to the answer still to come, so that the next call need not wait for it. */
+  async function pack(batches: readonly WriteBatch[]): Promise<{ readonly done: Promise<void> }> {
+    const call = ++lastCall;
+    let parts: PackedBatch[] = [];
+    let fault: { readonly error: unknown } | undefined;
+    async function turn(): Promise<void> {
+      if (parts.length > 0) link.send({ kind: 'write', call, last: false, batches: parts });
+      parts = [];
+      await link.sent();
+      turnBegan = undefined;
+    }
+    try {
+      for (const batch of batches) await packBatch(batch, turn, (part) => parts.push(part));
+    } catch (error) {
+      // The documents before this one may be written: without a checkpoint they change nothing for anybody.
+      parts = [];
+      fault = { error };
+    }
+    const done = link.call<void>({ kind: 'write', call, last: true, batches: parts });
+    return { done: fault === undefined ? done : done.then(() => Promise.reject(fault.error)) };
+  }
+
+  async function packBatch({ collection, documents, checkpoint }: WriteBatch, turn: () => Promise<void>, add: (part: PackedBatch) => void): Promise<void> {
+    const layout = layoutOf(collection);
+    const { columns } = layout;
+    let rows: Scalar[] = [];
+    let bytes = 0;
+    for (let index = 0; index < documents.length; index++) {
+      const { id, position, body } = documents[index] as StoredDocument;
+      if (index % STRIDE === 0) {
+        const now = performance.now();
+        turnBegan ??= now;
+        if (now - turnBegan > TURN_MS) {
+          if (rows.length > 0) add({ layout, rows });
+          rows = [];
+          await turn();
+        }
+      }
+      const json = JSON.stringify(body);
+      bytes += json.length;
+      rows.push(id, position, json);
+      if (columns.length > 0) addValues(rows, columns, body as Readonly<Record<string, unknown>>);
+    }
+    if (bytes > MAX_BATCH_BYTES) throw new Error(`a batch for ${layout.name} has ${bytes} bytes, at most ${MAX_BATCH_BYTES} are allowed`);
+    if (rows.length > 0 || checkpoint !== undefined) add({ layout, rows, ...(checkpoint === undefined ? {} : { checkpoint }) });
+  }
+
+  return {
+    async write(batches) {
+      for (const { collection, documents } of batches) {
+        if (documents.length <= MAX_BATCH_DOCUMENTS) continue;
+        throw new Error(`a batch for ${layoutOf(collection).name} has ${documents.length} documents, at most ${MAX_BATCH_DOCUMENTS} are allowed`);
+      }
+      const packed = previous.then(() => pack(batches));
+      previous = packed.catch(() => undefined);
+      const { done } = await packed;
+      await done;
+    },
+  };
+}
+
+function addValues(rows: Scalar[], columns: readonly FieldColumn[], body: Readonly<Record<string, unknown>>): void {
+  for (const { field } of columns) rows.push(Object.hasOwn(body, field) ? scalarOf(body[field]) : null);
+}
