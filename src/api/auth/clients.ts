@@ -54,9 +54,9 @@ export function clientAuthentication(options: { accounts: Accounts; passwords: P
  * @returns `undefined` when the header is not of that scheme. @throws HttpError authentication_failed when it is, but malformed.
  */
 export function readBasic(header: string | undefined): ClientCredentials | undefined {
-  const encoded = /^basic +(\S*) *$/i.exec(header ?? '')?.[1];
-  if (encoded === undefined) return undefined;
-  const text = Buffer.from(encoded, 'base64').toString('utf8');
+  const parts = /^basic(?: +(\S*))? *$/i.exec(header ?? '');
+  if (parts === null) return undefined;
+  const text = Buffer.from(parts[1] ?? '', 'base64').toString('utf8');
   const colon = text.indexOf(':');
   if (colon < 0) throw authenticationFailed();
   const secret = text.slice(colon + 1);

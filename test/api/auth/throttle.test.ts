@@ -1,0 +1,163 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Attempt, type Throttle, throttle } from '../../../src/api/auth/throttle.js';
+import { HttpError } from '../../../src/api/errors.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { type Clock, type MemoryRecords, clockAt, hash, memoryRecords } from './support.js';
+
+const test = suite('throttle');
+const MINUTE = 60_000;
+
+function setUp(): { clock: Clock; records: MemoryRecords; one: Throttle; other: Throttle } {
+  const clock = clockAt();
+  const records = memoryRecords(clock.now);
+  return { clock, records, one: throttle(records, hash, clock.now), other: throttle(records, hash, clock.now) };
+}
+
+const by = (name: string | undefined, address = '203.0.113.1'): Attempt => ({ address, ...(name === undefined ? {} : { usernameHash: hash('username', name) }) });
+
+/** One attempt: `true`, `false`, or how many seconds it has to wait. */
+async function tries(counters: Throttle, attempt: Attempt, right = false): Promise<boolean | number> {
+  try {
+    return await counters.attempt(attempt, async (reserve) => {
+      await reserve();
+      return right;
+    });
+  } catch (error) {
+    if (!(error instanceof HttpError)) throw error;
+    assert.is(error.code, 'too_many_requests');
+    return Number(error.headers['Retry-After']);
+  }
+}
+
+async function fails(counters: Throttle, attempts: readonly Attempt[]): Promise<void> {
+  for (const attempt of attempts) assert.is(await tries(counters, attempt), false);
+}
+
+test('ten failures in a row for one username from one address', async () => {
+  const { clock, one, other } = setUp();
+  for (let count = 0; count < 10; count += 1) await fails(count % 2 === 0 ? one : other, [by('ada')]);
+  clock.ms += 5 * MINUTE;
+  assert.is(await tries(one, by('ada'), true), 600);
+  assert.is(await tries(other, by('ada'), true), 600);
+  assert.is(await tries(one, by('bob'), true), true);
+  assert.is(await tries(one, by('ada', '203.0.113.2'), true), true);
+  clock.ms += 10 * MINUTE - 1;
+  assert.is(await tries(one, by('ada'), true), 1);
+  clock.ms += 1;
+  assert.is(await tries(one, by('ada'), true), true);
+});
+
+test('a success resets the username\'s counters', async () => {
+  const { one } = setUp();
+  for (let round = 0; round < 12; round += 1) {
+    await fails(one, Array.from({ length: 9 }, () => by('ada', `198.51.100.${round}`)));
+    assert.is(await tries(one, by('ada', `198.51.100.${round}`), true), true);
+  }
+});
+
+test('a hundred failures for one username from anywhere', async () => {
+  const { one, other } = setUp();
+  await fails(one, Array.from({ length: 100 }, (_, index) => by('ada', `198.51.${index}.1`)));
+  assert.is(await tries(other, by('ada', '192.0.2.1'), true), 900);
+  assert.is(await tries(other, by('bob', '192.0.2.1'), true), true);
+});
+
+test('a hundred failures from one address, of whatever kind; its successes are not counted', async () => {
+  const { one, other } = setUp();
+  for (let count = 0; count < 50; count += 1) {
+    await fails(one, [by(`user ${count}`), by(undefined)]);
+    assert.is(await tries(one, by('bob'), true), count < 49 ? true : 900);
+  }
+  assert.is(await tries(other, by(undefined), true), 900);
+  assert.is(await tries(other, by('ada'), true), 900);
+  await one.check(by(undefined, '203.0.113.2'));
+  try {
+    await one.check(by(undefined));
+    assert.unreachable();
+  } catch (error) {
+    assert.is((error as HttpError).code, 'too_many_requests');
+  }
+});
+
+test('an IPv6 address counts with its /64', async () => {
+  const { one } = setUp();
+  await fails(one, Array.from({ length: 10 }, (_, index) => by('ada', `2001:db8::${index + 1}`)));
+  assert.is(await tries(one, by('ada', '2001:db8::ffff'), true), 900);
+  assert.is(await tries(one, by('ada', '2001:db8:0:1::1'), true), true);
+});
+
+test('guesses side by side, in several processes, do not outrun the counters', async () => {
+  const { records, one, other } = setUp();
+  const results = await Promise.all(Array.from({ length: 40 }, async (_, index) => tries(index % 2 === 0 ? one : other, by('ada'))));
+  assert.is(results.filter((result) => result === false).length, 10);
+  assert.is(results.filter((result) => result === 900).length, 30);
+  const counters = await records.list<{ points: number }>('throttle-address');
+  assert.equal(counters.map(({ value }) => value.points), [10]);
+});
+
+test('no count is lost under contention', async () => {
+  const { records, one, other } = setUp();
+  await Promise.all(Array.from({ length: 60 }, async (_, index) => tries(index % 2 === 0 ? one : other, by(undefined))));
+  assert.is((await records.list<{ points: number }>('throttle-address'))[0]?.value.points, 60);
+});
+
+test('right passwords sent side by side are no failures to each other', async () => {
+  const { one } = setUp();
+  await fails(one, Array.from({ length: 9 }, () => by('ada')));
+  const results = await Promise.all(Array.from({ length: 30 }, async () => tries(one, by('ada'), true)));
+  assert.ok(results.every((result) => result === true));
+});
+
+test('so many wait for their turn at most', async () => {
+  const { one } = setUp();
+  const results = await Promise.all(Array.from({ length: 60 }, async () => tries(one, by('ada'), true)));
+  assert.is(results.filter((result) => result === true).length, 51);
+  assert.is(results.filter((result) => result === 1).length, 9);
+});
+
+test('an attempt that could not be decided is not counted', async () => {
+  const { records, one } = setUp();
+  for (let count = 0; count < 12; count += 1) {
+    const broken = one.attempt(by('ada'), async (reserve) => {
+      await reserve();
+      throw new UnavailableError('down');
+    });
+    await broken.then(() => assert.unreachable(), (error) => assert.instance(error, UnavailableError));
+  }
+  assert.is(await tries(one, by('ada'), true), true);
+  records.down = true;
+  await tries(one, by('ada')).then(() => assert.unreachable(), (error) => assert.instance(error, UnavailableError));
+});
+
+test('a reservation that finds a counter full gives the others back', async () => {
+  const { records, one } = setUp();
+  // The address is used up between the check and the reservation.
+  const late = one.attempt(by('ada'), async (reserve) => {
+    await Promise.all(Array.from({ length: 100 }, async () => tries(one, by(undefined))));
+    await reserve();
+    return true;
+  });
+  await late.then(() => assert.unreachable(), (error) => assert.is((error as HttpError).code, 'too_many_requests'));
+  const counters = [...(await records.list<{ points: number }>('throttle-pair')), ...(await records.list<{ points: number }>('throttle-username'))];
+  assert.equal(counters.map(({ value }) => value.points), [0, 0]);
+});
+
+test('what is given back after its window has ended changes nothing', async () => {
+  const { clock, records, one } = setUp();
+  const slow = one.attempt(by('ada'), async (reserve) => {
+    await reserve();
+    clock.ms += 16 * MINUTE;
+    return true;
+  });
+  assert.is(await slow, true);
+  assert.equal(await records.list('throttle-'), []);
+});
+
+test('no key or counter shows a username or an address', async () => {
+  const { records, one } = setUp();
+  await fails(one, [by('ada'), by('ada', '2001:db8::1'), by(undefined)]);
+  assert.not.match(records.text(), /ada|203\.0|2001:|db8/);
+});
+
+test.run();

@@ -1,0 +1,440 @@
+/** The token endpoint and what tokens open, over HTTP (spec 5, decisions 2). */
+import { createServer, request, type IncomingMessage, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { decodeJwt } from 'jose';
+import pino from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Auth, createAuth } from '../../../src/api/auth/auth.js';
+import type { UserDocument } from '../../../src/projections/accounts.js';
+import { throttle } from '../../../src/api/auth/throttle.js';
+import type { Route, RouteCaller } from '../../../src/api/route.js';
+import { httpApplication } from '../../../src/api/server.js';
+import { type Clock, type MemoryAccounts, type MemoryRecords, PASSWORD, SECRET, TOKEN_KEY, clockAt, hash, memoryRecords, someAccounts } from './support.js';
+
+interface Answered {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Readonly<Record<string, unknown>> & { readonly access_token: string; readonly refresh_token: string };
+}
+interface Process {
+  readonly auth: Auth;
+  readonly server: Server;
+  /** Asks for a token; an object is sent as JSON, a string as it is. */
+  token(body: object | string, headers?: Record<string, string>): Promise<Answered>;
+  login(username?: string, password?: string, client?: string): Promise<Answered>;
+  refresh(refreshToken: string, client?: string, secret?: string): Promise<Answered>;
+  clientToken(id?: string): Promise<string>;
+  /** The status of a route that needs such a caller. */
+  opens(accessToken: string | undefined, need?: RouteCaller): Promise<number>;
+}
+
+const test = suite<{ clock: Clock; records: MemoryRecords; accounts: MemoryAccounts; here: Process; there: Process; lines: string[] }>('tokens over HTTP');
+const ttl = { access: 900, refresh: 30 * 86_400, session: 90 * 86_400 };
+
+function probe(need: RouteCaller): Route {
+  return {
+    method: 'GET', path: `/api/v2/${need}`, summary: need, tag: 'Test', caller: need, answers: [], errors: [],
+    handle: async (call) => ({ status: 200, body: call.principal.kind === 'user' ? { ...call.principal, user: call.principal.user.id } : { ...call.principal } }),
+  };
+}
+
+async function send(server: Server, method: string, path: string, headers: Record<string, string>, body = ''): Promise<Answered> {
+  const { port } = server.address() as AddressInfo;
+  return new Promise((resolve, reject) => {
+    const sent = request({ port, method, path, headers: { ...headers, ...(body === '' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }) }, agent: false }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => (text += chunk));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: JSON.parse(text) as Answered['body'] }));
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+async function start(parts: { clock: Clock; records: MemoryRecords; accounts: MemoryAccounts; lines: string[] }): Promise<Process> {
+  const auth = createAuth({ ...parts, now: parts.clock.now, tokenKeys: [TOKEN_KEY], hash, ttl, trustedProxies: ['127.0.0.0/8'] });
+  const logger = pino({ level: 'trace' }, { write: (line: string) => parts.lines.push(line) });
+  const app = httpApplication([...auth.routes, probe('any'), probe('user'), probe('none')], {
+    authenticate: auth.authenticate,
+    addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for')),
+    records: parts.records,
+    hash,
+    positions: { parse: () => undefined, format: (position) => position, wait: async () => undefined },
+    onUnkept: () => undefined,
+    logger,
+  });
+  const handle = app.callback();
+  const server = createServer((incoming, response) => void handle(incoming, response));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const process: Process = {
+    auth,
+    server,
+    token: async (body, headers = {}) =>
+      typeof body === 'string'
+        ? send(server, 'POST', '/oauth/token', { 'Content-Type': 'application/x-www-form-urlencoded', ...headers }, body)
+        : send(server, 'POST', '/oauth/token', { 'Content-Type': 'application/json', ...headers }, JSON.stringify(body)),
+    login: async (username = 'ada', password = PASSWORD, client = 'app') =>
+      process.token({ grant_type: 'password', username, password }, { Authorization: `Bearer ${await process.clientToken(client)}` }),
+    refresh: async (refreshToken, client = 'app', secret = SECRET) =>
+      process.token({ grant_type: 'refresh_token', refresh_token: refreshToken, client_id: client, client_secret: secret }),
+    clientToken: async (id = 'app') => (await process.token({ grant_type: 'client_credentials', client_id: id, client_secret: SECRET })).body.access_token,
+    opens: async (accessToken, need = 'user') =>
+      (await send(server, 'GET', `/api/v2/${need}`, accessToken === undefined ? {} : { Authorization: `Bearer ${accessToken}` })).status,
+  };
+  return process;
+}
+
+test.before.each(async (context) => {
+  const clock = clockAt();
+  const parts = { clock, records: memoryRecords(clock.now), accounts: await someAccounts(), lines: [] };
+  Object.assign(context, parts, { here: await start(parts), there: await start(parts) });
+});
+
+test.after.each(async ({ here, there }) => {
+  for (const { auth, server } of [here, there]) {
+    await new Promise((resolve) => server.close(resolve));
+    await auth.close();
+  }
+});
+
+function refused(answer: Answered, status: number, error: string): void {
+  assert.is(answer.status, status);
+  assert.equal(answer.body, { error });
+  assert.is(answer.headers['www-authenticate'], status === 401 ? 'Bearer' : undefined);
+}
+const failed = (answer: Answered): void => refused(answer, 401, 'Authentication failed.');
+
+// What each grant gives.
+
+test('client credentials in the body', async ({ here }) => {
+  const answer = await here.token({ grant_type: 'client_credentials', client_id: 'app', client_secret: SECRET });
+  assert.is(answer.status, 200);
+  assert.equal(answer.body, { token_type: 'Bearer', expires_in: 900, access_token: answer.body.access_token });
+  assert.is(answer.headers['cache-control'], 'no-store');
+  assert.match(String(answer.headers['content-type']), /^application\/json/);
+  assert.is(await here.opens(answer.body.access_token, 'any'), 200);
+});
+
+test('client credentials by HTTP Basic, encoded as RFC 6749 wants it or not', async ({ here }) => {
+  const basic = (id: string, secret: string): Record<string, string> => ({ Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` });
+  const form = (text: string): string => new URLSearchParams({ x: text }).toString().slice(2);
+  assert.is((await here.token({ grant_type: 'client_credentials' }, basic('app', SECRET))).status, 200);
+  assert.is((await here.token({ grant_type: 'client_credentials' }, basic(form('app'), form(SECRET)))).status, 200);
+  assert.is((await here.token('grant_type=client_credentials', basic('app', SECRET))).status, 200);
+  assert.is((await here.token({ grant_type: 'client_credentials', client_id: 'app' }, basic('app', SECRET))).status, 200);
+  for (const headers of [basic('app', 'wrong'), basic('nobody', SECRET), { Authorization: 'Basic' }, { Authorization: 'Basic ' }, { Authorization: 'Basic bm9jb2xvbg==' }]) {
+    failed(await here.token({ grant_type: 'client_credentials' }, headers));
+  }
+  failed(await here.token({ grant_type: 'client_credentials', client_id: 'other' }, basic('app', SECRET)));
+});
+
+test('a user\'s login, as JSON and as a form', async ({ here }) => {
+  const Authorization = `Bearer ${await here.clientToken()}`;
+  const json = await here.token({ grant_type: 'password', username: 'ADA', password: PASSWORD }, { Authorization });
+  const form = await here.token(new URLSearchParams({ grant_type: 'password', username: 'ada', password: PASSWORD }).toString(), { Authorization });
+  for (const { status, body, headers } of [json, form]) {
+    assert.is(status, 200);
+    assert.equal(body, { token_type: 'Bearer', expires_in: 900, access_token: body.access_token, refresh_token: body.refresh_token });
+    assert.is(headers['cache-control'], 'no-store');
+    const [session, secret = ''] = body.refresh_token.split('.');
+    assert.is(Buffer.from(secret, 'base64url').length, 32);
+    const { sid, ...claims } = decodeJwt(body.access_token);
+    assert.is(sid, `${session}.0`);
+    assert.equal(Object.keys(claims).sort(), ['exp', 'iat', 'sub']);
+    assert.is(claims.sub, 'ada');
+    assert.is(await here.opens(body.access_token), 200);
+  }
+});
+
+test('a refresh without an Authorization header, whatever stands in one', async ({ here }) => {
+  const login = await here.login();
+  const next = await here.refresh(login.body.refresh_token);
+  assert.is(next.status, 200);
+  assert.is(next.headers['cache-control'], 'no-store');
+  assert.is.not(next.body.refresh_token, login.body.refresh_token);
+  assert.is(await here.opens(next.body.access_token), 200);
+  const body = { grant_type: 'refresh_token', refresh_token: next.body.refresh_token, client_id: 'app', client_secret: SECRET };
+  assert.is((await here.token(body, { Authorization: 'Bearer nonsense' })).status, 200);
+});
+
+// What is refused.
+
+test('what a body lacks is named, an unknown grant is refused', async ({ here }) => {
+  const Authorization = `Bearer ${await here.clientToken()}`;
+  const cases: [body: object | string, status: number, error: string][] = [
+    [{}, 422, 'grant_type is required'],
+    [[], 422, 'the body must be an object'],
+    [{ grant_type: 5 }, 422, 'grant_type must be a string'],
+    [{ grant_type: 'authorization_code' }, 400, 'Unsupported grant type.'],
+    [{ grant_type: '__proto__', username: 'ada' }, 400, 'Unsupported grant type.'],
+    [{ grant_type: 'password' }, 422, 'username is required'],
+    [{ grant_type: 'password', username: 'ada' }, 422, 'password is required'],
+    [{ grant_type: 'password', username: ['ada'], password: 'x' }, 422, 'username must be a string'],
+    [{ grant_type: 'password', username: 'x'.repeat(1_025), password: 'x' }, 422, 'username: at most 1024 characters'],
+    [{ grant_type: 'password', username: 'ada', password: 'x', scope: 'all' }, 422, 'scope is not a known field'],
+    ['grant_type=password&username=ada&username=bob&password=x', 422, 'username must be a string'],
+    [{ grant_type: 'refresh_token', client_id: 'app', client_secret: SECRET }, 422, 'refresh_token is required'],
+    [{ grant_type: 'refresh_token', refresh_token: 'x', client_secret: SECRET }, 422, 'client_id is required'],
+    [{ grant_type: 'refresh_token', refresh_token: 'x', client_id: 'app' }, 422, 'client_secret is required'],
+    [{ grant_type: 'client_credentials' }, 422, 'client_id is required'],
+    [{ grant_type: 'client_credentials', client_id: 'app' }, 422, 'client_secret is required'],
+    [{ grant_type: 'client_credentials', client_id: 'app', client_secret: null }, 422, 'client_secret must be a string'],
+  ];
+  for (const [body, status, error] of cases) refused(await here.token(body, { Authorization }), status, error);
+});
+
+test('wrong credentials', async ({ here }) => {
+  for (const [username, password] of [['ada', 'wrong'], ['ada', ''], ['nobody', PASSWORD], ['', PASSWORD], ['ada\0', PASSWORD], ['eve', PASSWORD]] as const) {
+    failed(await here.login(username, password));
+  }
+  const { refresh_token } = (await here.login()).body;
+  for (const [id, secret] of [['app', 'wrong'], ['app', ''], ['nobody', SECRET], ['gone', SECRET], ['', SECRET], ['x'.repeat(500), SECRET]] as const) {
+    failed(await here.token({ grant_type: 'client_credentials', client_id: id, client_secret: secret }));
+    failed(await here.refresh(refresh_token, id, secret));
+  }
+  for (const bad of ['', 'x', `${refresh_token}x`]) failed(await here.refresh(bad));
+  assert.is((await here.refresh(refresh_token)).status, 200);
+});
+
+test('a password login needs a client\'s own token, and that comes before the body', async ({ here }) => {
+  const user = (await here.login()).body.access_token;
+  for (const headers of [{}, { Authorization: `Bearer ${user}` }, { Authorization: 'Bearer x' }, { Authorization: user }] as Record<string, string>[]) {
+    failed(await here.token({ grant_type: 'password', username: 'ada', password: PASSWORD }, headers));
+    failed(await here.token({ grant_type: 'password' }, headers));
+  }
+});
+
+test('a restricted client: wrong credentials are 401 before its 403', async ({ here }) => {
+  assert.is((await here.login('bob', PASSWORD, 'till')).status, 200);
+  refused(await here.login('ada', PASSWORD, 'till'), 403, 'Forbidden.');
+  failed(await here.login('ada', 'wrong', 'till'));
+  failed(await here.login('nobody', PASSWORD, 'till'));
+});
+
+test('a client restricted meanwhile can no longer refresh that user\'s login', async ({ here, accounts }) => {
+  const login = await here.login();
+  accounts.change('client-app', { users: ['bob'] });
+  failed(await here.refresh(login.body.refresh_token));
+});
+
+test('each route takes the callers it says', async ({ here }) => {
+  const user = (await here.login()).body.access_token;
+  const client = await here.clientToken();
+  assert.equal([await here.opens(user, 'any'), await here.opens(user, 'user'), await here.opens(client, 'any')], [200, 200, 200]);
+  refused(await send(here.server, 'GET', '/api/v2/user', { Authorization: `Bearer ${client}` }), 403, 'Forbidden.');
+  assert.is(await here.opens(undefined, 'none'), 200);
+  const bad = [undefined, '', 'x', `Basic ${user}`, user, `Bearer`, `Bearer  `, `Bearer ${user}x`, `Bearer ${user} ${user}`, `Bearer ey`, `Token ${user}`];
+  for (const Authorization of bad) {
+    failed(await send(here.server, 'GET', '/api/v2/any', Authorization === undefined ? {} : { Authorization }));
+  }
+  for (const Authorization of [`bearer ${user}`, `BEARER   ${user}`]) {
+    assert.is((await send(here.server, 'GET', '/api/v2/any', { Authorization })).status, 200);
+  }
+});
+
+test('the caller is known by what is looked up', async ({ here }) => {
+  const login = (await here.login('bob', PASSWORD, 'till')).body;
+  const sessionId = login.refresh_token.slice(0, 22);
+  const { body } = await send(here.server, 'GET', '/api/v2/user', { Authorization: `Bearer ${login.access_token}` });
+  assert.equal(body, { kind: 'user', clientId: 'till', sessionId, user: 'bob' } as unknown);
+});
+
+// How long tokens last.
+
+test('an access token lasts as long as it says', async ({ here, clock }) => {
+  const { body } = await here.login();
+  clock.ms += 899_999;
+  assert.is(await here.opens(body.access_token), 200);
+  clock.ms += 1;
+  assert.is(await here.opens(body.access_token), 401);
+});
+
+test('each refresh token works once; a spent one ends its whole family, in every process', async ({ here, there, clock }) => {
+  const login = (await here.login()).body;
+  const second = (await here.refresh(login.refresh_token)).body;
+  const third = (await there.refresh(second.refresh_token)).body;
+  const elsewhere = (await here.login()).body;
+  for (const { access_token } of [login, second, third]) assert.is(await there.opens(access_token), 200);
+  failed(await here.refresh(login.refresh_token));
+  clock.ms += 999;
+  for (const { access_token } of [login, second, third]) assert.equal([await here.opens(access_token), await there.opens(access_token)], [401, 401]);
+  failed(await there.refresh(third.refresh_token));
+  assert.is(await there.opens(elsewhere.access_token), 200);
+  assert.is((await there.refresh(elsewhere.refresh_token)).status, 200);
+});
+
+test('a lost answer: the spent token gives another pair within 30 seconds, which ends the unused one', async ({ here, there, clock }) => {
+  const login = (await here.login()).body;
+  const lost = (await here.refresh(login.refresh_token)).body;
+  clock.ms += 30_000;
+  const again = await there.refresh(login.refresh_token);
+  assert.is(again.status, 200);
+  assert.equal([await here.opens(lost.access_token), await there.opens(lost.access_token)], [401, 401]);
+  assert.is(await here.opens(again.body.access_token), 200);
+  assert.is((await here.refresh(again.body.refresh_token)).status, 200);
+});
+
+test('later than 30 seconds it ends the family', async ({ here, clock }) => {
+  const login = (await here.login()).body;
+  const next = (await here.refresh(login.refresh_token)).body;
+  clock.ms += 30_001;
+  failed(await here.refresh(login.refresh_token));
+  assert.is(await here.opens(next.access_token), 401);
+});
+
+for (const [what, use] of [
+  ['access', async (one: Process, pair: Answered['body']) => one.opens(pair.access_token)],
+  ['refresh', async (one: Process, pair: Answered['body']) => (await one.refresh(pair.refresh_token)).status],
+] as const) {
+  test(`a spent token whose successor's ${what} token was used ends the family at once`, async ({ here, there }) => {
+    const login = (await here.login()).body;
+    const next = (await here.refresh(login.refresh_token)).body;
+    assert.is(await use(there, next), 200);
+    failed(await here.refresh(login.refresh_token));
+    assert.is(await here.opens(next.access_token), 401);
+    failed(await here.refresh(next.refresh_token));
+  });
+}
+
+test('a refresh is for the client that logged the user in; another one that brings a spent token ends the family', async ({ here }) => {
+  const login = (await here.login()).body;
+  failed(await here.refresh(login.refresh_token, 'other'));
+  const next = await here.refresh(login.refresh_token);
+  assert.is(next.status, 200);
+  failed(await here.refresh(login.refresh_token, 'other'));
+  assert.is(await here.opens(next.body.access_token), 401);
+});
+
+test('a refresh token lasts 30 days', async ({ here, clock }) => {
+  const login = (await here.login()).body;
+  clock.ms += ttl.refresh * 1000 - 1;
+  const next = await here.refresh(login.refresh_token);
+  assert.is(next.status, 200);
+  clock.ms += ttl.refresh * 1000;
+  failed(await here.refresh(next.body.refresh_token));
+});
+
+const endings: [what: string, id: string, change: Parameters<MemoryAccounts['change']>[1] | undefined][] = [
+  ['a new password', 'user-ada', { credential: 2 }],
+  ['disabling the user', 'user-ada', { active: false, credential: 2 }],
+  ['pruning the user', 'user-ada', { active: false }],
+  ['a user nobody knows any more', 'user-ada', undefined],
+  ['a new client secret', 'client-app', { credential: 2 }],
+  ['disabling the client', 'client-app', { active: false, credential: 2 }],
+  ['a client nobody knows any more', 'client-app', undefined],
+];
+for (const [what, id, change] of endings) {
+  test(`${what} ends sessions within a second, access tokens included`, async ({ here, there, accounts, clock }) => {
+    const client = await here.clientToken();
+    const login = (await here.login()).body;
+    const others = (await here.login('bob', PASSWORD, 'other')).body;
+    for (const one of [here, there]) assert.equal([await one.opens(login.access_token), await one.opens(client, 'any')], [200, 200]);
+    if (change === undefined) accounts.documents.delete(id);
+    else accounts.change(id, change);
+    clock.ms += 500;
+    for (const one of [here, there]) {
+      assert.is(await one.opens(login.access_token), 401);
+      assert.is(await one.opens(client, 'any'), id === 'client-app' ? 401 : 200);
+      assert.is(await one.opens(others.access_token), 200);
+    }
+    failed(await there.refresh(login.refresh_token));
+    assert.is((await there.refresh(others.refresh_token, 'other')).status, 200);
+  });
+}
+
+test('a remembered client secret is forgotten with its credentials, and after some minutes', async ({ here, accounts, clock, records }) => {
+  await here.clientToken();
+  accounts.change('client-app', { credential: 2, secret_hash: (accounts.documents.get('user-ada') as UserDocument).password_hash });
+  failed(await here.token({ grant_type: 'client_credentials', client_id: 'app', client_secret: SECRET }));
+  assert.ok(await here.clientToken('other'));
+  const charged = records.calls.put;
+  await here.clientToken('other');
+  assert.is(records.calls.put, charged + 1);
+  clock.ms += 300_000;
+  await here.clientToken('other');
+  assert.ok(records.calls.put > charged + 2);
+});
+
+// Guessing.
+
+test('ten failures in a row for one username from one address: 429, whether the user exists or not, and in every process', async ({ here, there, clock }) => {
+  const Authorization = `Bearer ${await here.clientToken()}`;
+  const login = async (one: Process, username: string, password: string, address = '198.51.100.1'): Promise<Answered> =>
+    one.token({ grant_type: 'password', username, password }, { Authorization, 'X-Forwarded-For': address });
+  for (const username of ['ada', 'nobody', 'eve']) {
+    for (let count = 0; count < 10; count += 1) failed(await login(count % 2 === 0 ? here : there, username, 'wrong'));
+    for (const one of [here, there]) {
+      const answer = await login(one, username.toUpperCase(), PASSWORD);
+      refused(answer, 429, 'Too many requests.');
+      assert.is(answer.headers['retry-after'], '900');
+    }
+  }
+  assert.is((await login(here, 'bob', PASSWORD)).status, 200);
+  assert.is((await login(here, 'ada', PASSWORD, '198.51.100.2')).status, 200);
+  clock.ms += 899_000;
+  assert.is((await login(here, 'ada', PASSWORD)).headers['retry-after'], '1');
+  clock.ms += 1_000;
+  assert.is((await here.login('ada', PASSWORD)).status, 200);
+});
+
+test('a success resets the username\'s failures', async ({ here }) => {
+  for (let round = 0; round < 2; round += 1) {
+    for (let count = 0; count < 9; count += 1) failed(await here.login('ada', 'wrong'));
+    assert.is((await here.login()).status, 200);
+  }
+});
+
+test('a hundred failures for one username from anywhere, or from one address: 429', async ({ here, records, clock }) => {
+  const counters = throttle(records, hash, clock.now);
+  const wrong = async (reserve: () => Promise<void>): Promise<boolean> => (await reserve(), false);
+  const { refresh_token } = (await here.login()).body;
+  const Authorization = `Bearer ${await here.clientToken()}`;
+  for (let count = 0; count < 99; count += 1) {
+    await counters.attempt({ address: `192.0.2.${count}`, usernameHash: hash('username', 'ada') }, wrong);
+    await counters.attempt({ address: '203.0.113.9' }, wrong);
+  }
+  const from = async (address: string, body: object): Promise<Answered> => here.token(body, { Authorization, 'X-Forwarded-For': address });
+  failed(await from('198.51.100.1', { grant_type: 'password', username: 'ada', password: 'wrong' }));
+  refused(await from('198.51.100.2', { grant_type: 'password', username: 'ada', password: PASSWORD }), 429, 'Too many requests.');
+  failed(await from('203.0.113.9', { grant_type: 'client_credentials', client_id: 'app', client_secret: 'wrong' }));
+  const own = { client_id: 'app', client_secret: SECRET };
+  for (const body of [{ grant_type: 'password', username: 'bob', password: PASSWORD }, { grant_type: 'client_credentials', ...own }, { grant_type: 'refresh_token', refresh_token, ...own }]) {
+    const answer = await from('203.0.113.9', body);
+    refused(answer, 429, 'Too many requests.');
+    assert.is(answer.headers['retry-after'], '900');
+  }
+  assert.is((await from('198.51.100.2', { grant_type: 'refresh_token', refresh_token, ...own })).status, 200);
+});
+
+// Trouble and secrets.
+
+test('engines that can\'t be reached: 503, and nothing is counted or ended', async ({ here, accounts, records, clock }) => {
+  const login = (await here.login()).body;
+  const next = (await here.refresh(login.refresh_token)).body;
+  for (const engine of [accounts, records]) {
+    engine.down = true;
+    clock.ms += 500;
+    assert.is(await here.opens(next.access_token), 503);
+    refused(await here.refresh(next.refresh_token), 503, 'Service unavailable.');
+    refused(await here.token({ grant_type: 'client_credentials', client_id: 'till', client_secret: SECRET }), 503, 'Service unavailable.');
+    engine.down = false;
+  }
+  assert.is(await here.opens(next.access_token), 200);
+  assert.is((await here.refresh(next.refresh_token)).status, 200);
+});
+
+test('no secret, token or username shows in a record or in the log', async ({ here, records, lines }) => {
+  const login = (await here.login()).body;
+  const next = (await here.refresh(login.refresh_token)).body;
+  await here.login('ada', 'wrong');
+  await here.opens(next.access_token);
+  const secrets = [PASSWORD, SECRET, TOKEN_KEY, ...[login, next].flatMap((pair) => [pair.refresh_token.slice(22), pair.access_token])];
+  const shown = `${records.text()}${lines.join('')}`;
+  for (const secret of secrets) assert.not.ok(shown.includes(secret));
+  assert.not.match(records.keys().join(' '), /ada|127\.0/);
+  assert.ok(lines.length > 4);
+});
+
+test.run();
