@@ -71,7 +71,7 @@ export function openConnection(socket: Socket, { onFrame, onClose, onError }: Co
           resolve();
         };
         socket.once('drain', done);
-        void closed.then(done);
+        socket.once('close', done);
       });
       return draining;
     },

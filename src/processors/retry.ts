@@ -1,0 +1,56 @@
+/** Which failures pass, and how long to wait before the next attempt. */
+import { DeadlineError, NoRespondersError, RemoteError } from '../ports/bus.js';
+import { UnavailableError } from '../ports/unavailable.js';
+
+/** How patient the process managers are. All in milliseconds. */
+export interface Patience {
+  /** The wait after the first failure; it doubles with each further one, up to `retryAtMostMs`, less up to half by chance. */
+  readonly retryMs: number;
+  readonly retryAtMostMs: number;
+  /** How long an answer on the bus is waited for. */
+  readonly answerMs: number;
+  /** How long a charge may be asked for again under its key: providers forget keys after 24 h. Later it is only looked up. */
+  readonly askAgainMs: number;
+  /** What passing failures have held up for so long is parked. */
+  readonly giveUpMs: number;
+  /** What fails for other reasons, or stays unknown at the provider, is parked after so many attempts. */
+  readonly attempts: number;
+}
+
+/** What is waited for in service. */
+export const PATIENCE: Patience = {
+  retryMs: 50,
+  retryAtMostMs: 60_000,
+  answerMs: 15_000,
+  askAgainMs: 20 * 3_600_000,
+  giveUpMs: 24 * 3_600_000,
+  attempts: 10,
+};
+
+/** It can't be done, and trying again won't help: the message is the cause to park it with. */
+export class GiveUpError extends Error {
+  override readonly name = 'GiveUpError';
+}
+
+/** Whether a failure passes by itself: an engine or a provider in trouble, nobody answering yet. */
+export function passes(error: unknown): boolean {
+  return error instanceof UnavailableError || error instanceof NoRespondersError || error instanceof DeadlineError || error instanceof RemoteError;
+}
+
+/** Whether what was asked has certainly not been begun. */
+export function neverBegun(error: unknown): boolean {
+  return error instanceof NoRespondersError || (error instanceof UnavailableError && !error.outcomeUnknown);
+}
+
+/** The wait before the next attempt, after the `attempt`th (from 1) failed. `chance`: from 0 to 1. */
+export function waitAfter(attempt: number, { retryMs, retryAtMostMs }: Pick<Patience, 'retryMs' | 'retryAtMostMs'>, chance: number): number {
+  return Math.min(retryAtMostMs, retryMs * 2 ** Math.min(attempt - 1, 30)) * (1 - chance / 2);
+}
+
+/** What to do after a failure: wait and try again, or park with a cause. `heldUpMs`: for how long it has been tried. */
+export function afterFailure(error: unknown, attempt: number, heldUpMs: number, patience: Patience, chance: number): { readonly waitMs: number } | { readonly cause: string } {
+  const cause = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  if (error instanceof GiveUpError) return { cause: error.message };
+  if (passes(error) ? heldUpMs >= patience.giveUpMs : attempt >= patience.attempts) return { cause };
+  return { waitMs: waitAfter(attempt, patience, chance) };
+}

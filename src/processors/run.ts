@@ -1,0 +1,79 @@
+/** Runs the process managers: of several processes the one with the lease works, the others stand by. */
+import { randomUUID } from 'node:crypto';
+import type { Position } from '../ports/eventStore.js';
+import type { Records } from '../ports/readStore.js';
+import { acquireLease, LEASE_MS, pause } from '../projections/lease.js';
+import { PATIENCE, type Patience } from './retry.js';
+import { type SessionDeps, workThrough } from './session.js';
+
+const LEASE = 'purchase-process';
+const CHECKPOINT = 'checkpoint/purchase-process';
+const RESTART_MS = 500;
+
+/** What the process managers work with. */
+export interface ProcessorDeps extends Omit<SessionDeps, 'now' | 'patience'> {
+  /** Keeps lease and checkpoint. Losing either loses and repeats nothing. */
+  readonly records: Records;
+  /** Milliseconds since the epoch; default the system's clock. */
+  readonly now?: () => number;
+  readonly patience?: Partial<Patience>;
+  /** Of the lease, milliseconds; the same in all processes. */
+  readonly leaseMs?: number;
+}
+
+/** The running process managers. */
+export interface Processors {
+  /** Takes on nothing new, finishes what runs, gives the lease to whoever waits for it. */
+  close(): Promise<void>;
+}
+
+/** A checkpoint counts only for the log it was made from. */
+interface Checkpoint {
+  readonly logId: string;
+  readonly position: Position;
+}
+
+/** Starts. What goes wrong is logged and tried again; it never throws later on. */
+export function runProcessors({ records, now = Date.now, patience, leaseMs = LEASE_MS, ...deps }: ProcessorDeps): Processors {
+  const { events, logger } = deps;
+  const stop = new AbortController();
+  const holder = randomUUID();
+  const session: SessionDeps = { ...deps, now, patience: { ...PATIENCE, ...patience } };
+
+  const lastCheckpoint = async (): Promise<Position | undefined> => {
+    const stored = await records.get<Checkpoint>(CHECKPOINT);
+    return stored?.value.logId === events.logId ? stored.value.position : undefined;
+  };
+
+  const work = async (): Promise<void> => {
+    const lease = await acquireLease(records, LEASE, { holder, signal: stop.signal, logger, ttlMs: leaseMs });
+    if (lease === undefined) return;
+    const signal = AbortSignal.any([stop.signal, lease.lost]);
+    const checkpoint = async (position: Position): Promise<void> => {
+      await records.put(CHECKPOINT, { logId: events.logId, position } satisfies Checkpoint).catch((error: unknown) => logger.info({ err: error }, 'checkpoint not saved'));
+    };
+    try {
+      await workThrough(session, { from: await lastCheckpoint(), checkpoint, signal, held: () => lease.held });
+    } finally {
+      await lease.release();
+    }
+  };
+
+  const working = (async () => {
+    while (!stop.signal.aborted) {
+      try {
+        await work();
+      } catch (error) {
+        logger.error({ err: error }, 'process managers stopped, starting again');
+        await pause(RESTART_MS, stop.signal);
+      }
+    }
+  })();
+
+  return {
+    close() {
+      stop.abort();
+      return working;
+    },
+  };
+}

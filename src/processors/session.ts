@@ -1,0 +1,222 @@
+/** The process managers at work, for as long as their lease is held: folds the feed, and does what it asks for once it has caught up. */
+import type { Logger } from 'pino';
+import { giftStream } from '../domain/gift.js';
+import { type ParkedName, parkedStream, type WorkParked } from '../domain/parked.js';
+import { type GiftsPurchased, issueGifts } from '../domain/purchase.js';
+import type { Bus } from '../ports/bus.js';
+import type { EventStore, Position } from '../ports/eventStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { pause } from '../projections/lease.js';
+import { charge, type ChargeDeps } from './chargeStep.js';
+import type { Contact } from './notification.js';
+import { FEED_TYPES, type Intent, openWork } from './openWork.js';
+import { openPool, type Pool } from './pool.js';
+import { afterFailure, type Patience } from './retry.js';
+import type { Seen } from './seen.js';
+import { tell, type TellDeps, type TellMemory } from './tellStep.js';
+import { walletPayments } from './walletPayments.js';
+import { writer as openWriter } from './writing.js';
+
+const CHARGES_AT_ONCE = 128;
+const GIFTS_AT_ONCE = 256;
+const TELLINGS_AT_ONCE = 256;
+/** Gifts whose issue is derived in one go: some milliseconds. */
+const ISSUE_SLICE = 1_000;
+const BATCH_SIZE = 500;
+/** A checkpoint only spares reading: one that is some events old does no harm. */
+const CHECKPOINT_EVERY_MS = 1_000;
+/** How long work that runs is waited for at the end. What is cut off is found again in the log. */
+const FINISH_MS = 5_000;
+
+/** What the process managers work with. */
+export interface SessionDeps extends Pick<ChargeDeps, 'paymentMethod'>, Pick<TellDeps, 'contact' | 'launchUrl'> {
+  readonly events: EventStore;
+  readonly bus: Bus;
+  readonly logger: Logger;
+  readonly now: () => number;
+  readonly patience: Patience;
+}
+
+/** One piece of work, tried until it is done or parked. */
+interface Job {
+  /** The same for the same work: it is in hand once. */
+  readonly key: string;
+  readonly pool: Pool;
+  readonly transactionId: string;
+  readonly parkAs: { readonly name: ParkedName; readonly entity: string; readonly step: string };
+  readonly run: (attempt: number) => Promise<void>;
+  /** The event that asked for it; `undefined`: it is not open any more. */
+  readonly cause: () => Seen | undefined;
+}
+
+/** Where a session began, and may begin another time. */
+export interface SessionOptions {
+  /** The feed begins after it. */
+  readonly from: Position | undefined;
+  /** Told now and then, and at the end, from where another session may begin. Must not throw. */
+  readonly checkpoint: (position: Position) => Promise<void>;
+  /** Ends the session. */
+  readonly signal: AbortSignal;
+  /** Whether this process may act at this moment. */
+  readonly held: () => boolean;
+}
+
+/** Works until `signal`; what runs then is finished first. @throws Error when the feed breaks. */
+export async function workThrough(deps: SessionDeps, { from, checkpoint, signal, held }: SessionOptions): Promise<void> {
+  const { events, logger, now, patience } = deps;
+  const open = openWork(from);
+  const writer = openWriter(events, now);
+  const pools = { charge: openPool(CHARGES_AT_ONCE), issue: openPool(GIFTS_AT_ONCE), tell: openPool(TELLINGS_AT_ONCE) };
+  const inHand = new Set<string>();
+  const waits = new Set<NodeJS.Timeout>();
+  const names = new WeakMap<GiftsPurchased['data'], Promise<string>>();
+
+  const mayAct = (): void => {
+    if (signal.aborted || !held()) throw new UnavailableError('the work may have passed to another process');
+  };
+  const senderName = (purchase: GiftsPurchased['data']): Promise<string> => {
+    const known = names.get(purchase) ?? deps.contact(purchase.buyer_id).then((buyer: Contact | undefined) => buyer?.name ?? '');
+    names.set(purchase, known);
+    known.catch(() => names.delete(purchase));
+    return known;
+  };
+  const shared = { ...deps, writer, mayAct, senderName, wallets: walletPayments(events, writer) };
+
+  const park = async ({ parkAs: { name, entity, step }, transactionId, cause }: Job, why: string): Promise<void> => {
+    const asked = cause();
+    if (asked === undefined) return;
+    mayAct();
+    const event: WorkParked = { type: 'WorkParked', data: { entity, transaction_id: transactionId, step, cause: why, event_id: asked.id } };
+    await writer.append(parkedStream(name), event, 'any', { commandId: `park-${step}-${entity}`, cause: asked });
+    logger.error({ step, entity: entity.slice(0, 6), cause: why }, 'parked: it could not be done');
+  };
+
+  const attempt = (job: Job, number: number, since: number): void => {
+    job.pool.add(job.transactionId, async () => {
+      let again: { waitMs: number } | { cause: string } | undefined;
+      try {
+        mayAct();
+        await job.run(number);
+      } catch (error) {
+        if (signal.aborted) return;
+        again = afterFailure(error, number, now() - since, patience, Math.random());
+        if (number === 1) logger.warn({ err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) }, 'not done at the first attempt');
+      }
+      try {
+        if (again !== undefined && 'cause' in again) await park(job, again.cause);
+      } catch (error) {
+        logger.warn({ err: error }, 'not parked yet');
+        again = { waitMs: patience.retryAtMostMs };
+      }
+      if (again === undefined || 'cause' in again) return void inHand.delete(job.key);
+      const wait = setTimeout(() => {
+        waits.delete(wait);
+        attempt(job, number + 1, since);
+      }, again.waitMs);
+      waits.add(wait);
+    });
+  };
+
+  const takeOn = (job: Job): void => {
+    if (signal.aborted || inHand.has(job.key)) return;
+    inHand.add(job.key);
+    attempt(job, 1, now());
+  };
+
+  const chargeJob = (transactionId: string, resumed: boolean): Job => ({
+    key: `charge/${transactionId}`,
+    pool: pools.charge,
+    transactionId,
+    parkAs: { name: 'purchase', entity: transactionId, step: 'charge' },
+    cause: () => open.purchase(transactionId)?.last,
+    run: async (number) => {
+      const work = open.purchase(transactionId);
+      if (work !== undefined && work.stage !== 'charged') await charge(shared, work, number === 1 && !resumed);
+    },
+  });
+
+  const tellJob = (giftId: string, transactionId: string): Job => {
+    const memory: TellMemory = { unsent: false, attempts: 0 };
+    return {
+      key: `tell/${giftId}`,
+      pool: pools.tell,
+      transactionId,
+      parkAs: { name: 'notification', entity: giftId, step: 'tell' },
+      cause: () => open.notification(giftId)?.last,
+      run: async () => {
+        const work = open.notification(giftId);
+        const purchase = open.purchase(transactionId)?.purchase;
+        if (work !== undefined && purchase !== undefined) await tell(shared, { giftId, work, purchase }, memory);
+      },
+    };
+  };
+
+  /** Derives the gifts of a purchase a slice at a time, each slice in a turn of its own. */
+  const issueSlice = (transactionId: string, start: number): void => {
+    const work = open.purchase(transactionId);
+    if (work === undefined || signal.aborted) return;
+    const { purchase, purchasedAt, last } = work;
+    const end = Math.min(start + ISSUE_SLICE, purchase.receivers.length);
+    const indexes = Array.from({ length: end - start }, (_, at) => start + at);
+    for (const { giftId, event } of issueGifts(purchase, purchasedAt, indexes)) {
+      takeOn({
+        key: `issue/${giftId}`,
+        pool: pools.issue,
+        transactionId,
+        parkAs: { name: 'purchase', entity: transactionId, step: 'issue' },
+        cause: () => open.purchase(transactionId)?.last,
+        // That it stands there already, by whomever, is just as well.
+        run: async () => void (await writer.append(giftStream(giftId), event, 'none', { commandId: `issue-${giftId}`, cause: last })),
+      });
+    }
+    if (end < purchase.receivers.length) setImmediate(issueSlice, transactionId, end);
+  };
+
+  const act = (intent: Intent, resumed: boolean): void => {
+    switch (intent.do) {
+      case 'charge':
+        return takeOn(chargeJob(intent.transactionId, resumed));
+      case 'issue':
+        return issueSlice(intent.transactionId, 0);
+      case 'tell':
+      case 'find out': {
+        const work = open.notification(intent.giftId);
+        return work === undefined ? undefined : takeOn(tellJob(intent.giftId, work.transactionId));
+      }
+      default:
+        return intent satisfies never;
+    }
+  };
+
+  let saved = { position: from, at: Number.NEGATIVE_INFINITY };
+  const save = async (): Promise<void> => {
+    const position = open.checkpoint();
+    if (position === undefined || position === saved.position) return;
+    if (!signal.aborted && performance.now() - saved.at < CHECKPOINT_EVERY_MS) return;
+    saved = { position, at: performance.now() };
+    await checkpoint(position);
+  };
+
+  let caughtUp = false;
+  try {
+    for await (const batch of events.follow(from, { types: FEED_TYPES }, { signal, batchSize: BATCH_SIZE })) {
+      for (const event of batch.events) {
+        const intents = open.apply(event);
+        if (caughtUp) for (const intent of intents) act(intent, false);
+      }
+      open.lookedAt(batch.position);
+      if (batch.caughtUp && !caughtUp) {
+        caughtUp = true;
+        for (const intent of open.resume()) act(intent, true);
+        logger.info({ open: open.size }, 'process managers have caught up');
+      }
+      await save();
+    }
+  } finally {
+    for (const wait of waits) clearTimeout(wait);
+    const late = new AbortController();
+    await Promise.race([Promise.all(Object.values(pools).map((pool) => pool.stop())), pause(FINISH_MS, late.signal)]);
+    late.abort();
+    await save();
+  }
+}

@@ -1,0 +1,76 @@
+/** Pays purchases from prepaid wallets: decided in the wallet's own stream at its expected revision, found again by the transaction. */
+import type { Happened } from '../domain/decider.js';
+import { debit, debitOf, type Wallet, walletAggregate, type WalletEvent, walletStream } from '../domain/wallet.js';
+import { ConflictError, type EventStore } from '../ports/eventStore.js';
+import type { Reason, Writer } from './writing.js';
+
+/** Wallets kept in memory: one in frequent use is read from its last event on. */
+const KEPT = 100;
+
+/** A wallet as last read. */
+interface Known {
+  readonly wallet: Wallet;
+  /** -1: the stream has no event. */
+  readonly revision: number;
+}
+
+/** Pays from wallets. */
+export interface WalletPayments {
+  /**
+   * Debits once for ever for this transaction. @returns what was decided, now or before.
+   * @throws UnavailableError; ConflictError after many lost races.
+   */
+  pay(reference: string, transactionId: string, amount: number, reason: Reason): Promise<'debited' | 'refused'>;
+}
+
+const ATTEMPTS = 32;
+
+/** Wallets of an event store. */
+export function walletPayments(events: EventStore, writer: Writer): WalletPayments {
+  const known = new Map<string, Known>();
+  const queues = new Map<string, Promise<unknown>>();
+
+  const read = async (reference: string): Promise<Known> => {
+    let { wallet, revision } = known.get(reference) ?? { wallet: walletAggregate.initial, revision: -1 };
+    const newer = await events.read(walletStream(reference), { from: revision + 1 });
+    for (const event of newer) {
+      wallet = walletAggregate.evolve(wallet, event as unknown as Happened<WalletEvent>);
+      ({ revision } = event);
+    }
+    known.delete(reference);
+    known.set(reference, { wallet, revision });
+    const [oldest] = known.keys();
+    if (known.size > KEPT && oldest !== undefined) known.delete(oldest);
+    return { wallet, revision };
+  };
+
+  const decide = async (reference: string, transactionId: string, amount: number, reason: Reason): Promise<'debited' | 'refused'> => {
+    let at = await read(reference);
+    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+      const decided = debitOf(at.wallet, transactionId);
+      if (decided !== undefined) return decided;
+      const [event] = debit(at.wallet, { transaction_id: transactionId, amount });
+      if (event !== undefined) await writer.append(walletStream(reference), event, at.revision < 0 ? 'none' : at.revision, reason);
+      // Whether it was appended or another one was first: the stream says what stands.
+      at = await read(reference);
+    }
+    throw new ConflictError(walletStream(reference), at.revision, at.revision);
+  };
+
+  return {
+    async pay(reference, transactionId, amount, reason) {
+      // One at a time within this process: they would only lose races against each other.
+      const earlier = queues.get(reference);
+      const own = (earlier ?? Promise.resolve()).then(
+        () => decide(reference, transactionId, amount, reason),
+        () => decide(reference, transactionId, amount, reason),
+      );
+      queues.set(reference, own);
+      try {
+        return await own;
+      } finally {
+        if (queues.get(reference) === own) queues.delete(reference);
+      }
+    },
+  };
+}

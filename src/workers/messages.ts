@@ -1,0 +1,126 @@
+/** What is said on the bus between the process managers and the workers: subjects, messages, and what makes a message acceptable. */
+import { Ajv, type Schema } from 'ajv';
+import type { Channel } from '../domain/notification.js';
+
+/** Subjects of requests. */
+export const SUBJECTS = {
+  charge: 'payments.charge',
+  lookUpCharge: 'payments.lookup',
+  send: 'notifications.send',
+  lookUpNotification: 'notifications.lookup',
+} as const;
+
+/** Queue groups: of all workers of one group one gets each request. */
+export const QUEUES = { payments: 'payments', notifications: 'notifications' } as const;
+
+/** Take `amount` (pence) from the payment method, once for ever for this transaction. `customer`: the card processor's customer id. */
+export interface ChargeRequest {
+  readonly transaction_id: string;
+  readonly amount: number;
+  readonly payment_reference: string;
+  readonly customer: string | null;
+}
+
+/** The provider's final answer. `simulated`: nobody's money was moved. */
+export type ChargeReply =
+  | { readonly outcome: 'charged'; readonly provider: string; readonly charge_id: string; readonly simulated: boolean }
+  | { readonly outcome: 'declined'; readonly provider: string; readonly code: string; readonly simulated: boolean };
+
+/** What became of a transaction's charge? */
+export interface ChargeLookup {
+  readonly transaction_id: string;
+}
+
+/** `unknown`: the provider knows nothing (any more) of it. */
+export type ChargeLookupReply = ChargeReply | { readonly outcome: 'unknown' };
+
+/**
+ * Tell the receiver of a gift, once for ever for this gift. Personal: `to` (a phone number in E.164, or device tokens), `message`, `sender_name`.
+ * `locale` null: English.
+ */
+export interface SendRequest {
+  readonly gift_id: string;
+  readonly channel: Channel;
+  readonly to: readonly string[];
+  readonly sender_name: string;
+  readonly product_name: string;
+  readonly message: string;
+  readonly launch_url: string;
+  readonly locale: string | null;
+}
+
+/** The provider's answer: it took the message, or never will. */
+export type SendReply =
+  | { readonly outcome: 'sent'; readonly provider: string; readonly message_id: string; readonly simulated: boolean }
+  | { readonly outcome: 'failed'; readonly cause: string; readonly simulated: boolean };
+
+/** What became of telling a gift's receiver? `started_at` (ISO 8601, UTC): nobody can have sent it before. */
+export interface SendLookup {
+  readonly gift_id: string;
+  readonly started_at: string;
+}
+
+/** `never`: no worker has begun to send it, so sending it is safe; `unknown`: it may or may not have been sent. */
+export type SendLookupReply = SendReply | { readonly outcome: 'never' | 'unknown' };
+
+/** A message is not what its subject asks for. Tells which field, never its value. */
+export class MalformedMessageError extends Error {
+  override readonly name = 'MalformedMessageError';
+}
+
+/** Gives the message back when it is acceptable. @throws MalformedMessageError */
+export type Check<T> = (message: unknown) => T;
+
+const ajv = new Ajv({ discriminator: true });
+
+function check<T>(what: string, schema: Schema): Check<T> {
+  const validate = ajv.compile<T>(schema);
+  return (message) => {
+    if (validate(message)) return message;
+    throw new MalformedMessageError(`malformed ${what}: ${ajv.errorsText(validate.errors, { dataVar: 'message' })}`);
+  };
+}
+
+const id = { type: 'string', minLength: 1, maxLength: 200 };
+const text = { type: 'string', maxLength: 10_000 };
+const yes = { type: 'boolean' };
+
+const object = (properties: Record<string, unknown>): Record<string, unknown> => ({ type: 'object', properties, required: Object.keys(properties) });
+const outcomes = (...choices: readonly Record<string, unknown>[]): Schema => ({
+  type: 'object',
+  required: ['outcome'],
+  discriminator: { propertyName: 'outcome' },
+  oneOf: choices.map((choice) => object(choice)),
+});
+
+const charged = { outcome: { const: 'charged' }, provider: id, charge_id: id, simulated: yes };
+const declined = { outcome: { const: 'declined' }, provider: id, code: id, simulated: yes };
+const sent = { outcome: { const: 'sent' }, provider: id, message_id: id, simulated: yes };
+const failed = { outcome: { const: 'failed' }, cause: text, simulated: yes };
+
+/** Checks of everything that comes over the bus, one a message. */
+export const checks = {
+  chargeRequest: check<ChargeRequest>(
+    'charge request',
+    object({ transaction_id: id, amount: { type: 'integer', minimum: 0 }, payment_reference: id, customer: { type: ['string', 'null'] } }),
+  ),
+  chargeReply: check<ChargeReply>('charge reply', outcomes(charged, declined)),
+  chargeLookup: check<ChargeLookup>('charge look-up', object({ transaction_id: id })),
+  chargeLookupReply: check<ChargeLookupReply>('charge look-up reply', outcomes(charged, declined, { outcome: { const: 'unknown' } })),
+  sendRequest: check<SendRequest>(
+    'send request',
+    object({
+      gift_id: id,
+      channel: { enum: ['sms', 'push'] },
+      to: { type: 'array', items: text, minItems: 1, maxItems: 1_000 },
+      sender_name: text,
+      product_name: text,
+      message: text,
+      launch_url: text,
+      locale: { type: ['string', 'null'] },
+    }),
+  ),
+  sendReply: check<SendReply>('send reply', outcomes(sent, failed)),
+  sendLookup: check<SendLookup>('send look-up', object({ gift_id: id, started_at: id })),
+  sendLookupReply: check<SendLookupReply>('send look-up reply', outcomes(sent, failed, { outcome: { enum: ['never', 'unknown'] } })),
+};
