@@ -1,0 +1,219 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import type { DatabaseOptions } from '../../../src/adapters/embedded/sqlite.js';
+import { DataFileError, openDatabase, unavailableOf } from '../../../src/adapters/embedded/sqlite.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+
+const test = suite('Data files');
+
+const LOG: DatabaseOptions = {
+  kind: 'event log',
+  applicationId: 0x1234,
+  version: 2,
+  create: (database) => void database.exec(`CREATE TABLE things (name TEXT NOT NULL); CREATE TABLE "odd ""name" (id TEXT PRIMARY KEY) WITHOUT ROWID`),
+};
+
+let dir = '';
+let file = '';
+test.before.each(() => {
+  dir = mkdtempSync(join(tmpdir(), 'gift-file-'));
+  file = join(dir, 'things of #1?.db');
+});
+test.after.each(() => rmSync(dir, { recursive: true }));
+
+/** A log of some 80 pages, closed. */
+function makeLog(options: Partial<DatabaseOptions> = {}): void {
+  const database = openDatabase(file, { ...LOG, ...options });
+  const insert = database.prepare('INSERT INTO things (name) VALUES (?)');
+  database.transaction(() => {
+    for (let n = 0; n < 300; n++) insert.run(`${n} `.repeat(250));
+  })();
+  database.close();
+}
+
+function contents(): Record<string, string> {
+  return Object.fromEntries(readdirSync(dir).map((name) => [name, readFileSync(join(dir, name)).toString('base64')]));
+}
+
+/** The refusal's message; checks that nothing in the folder changed. */
+function refusalOf(options: Partial<DatabaseOptions> = {}): string {
+  const before = contents();
+  let message: string | undefined;
+  try {
+    openDatabase(file, { ...LOG, ...options }).close();
+  } catch (error) {
+    assert.instance(error, DataFileError);
+    assert.is((error as DataFileError).file, file);
+    message = (error as DataFileError).message;
+  }
+  assert.equal(contents(), before, 'the folder is as it was');
+  assert.ok(message !== undefined, 'it was refused');
+  assert.ok(message!.includes(file));
+  return message!;
+}
+
+test('a new file is for its owner alone, marked, durable and in WAL mode; so is a new folder', () => {
+  file = join(dir, 'new', 'folder', 'log.db');
+  const database = openDatabase(file, LOG);
+  const setting = (name: string): unknown => database.pragma(name, { simple: true });
+  assert.equal(['application_id', 'user_version', 'journal_mode', 'synchronous', 'mmap_size', 'busy_timeout'].map(setting), [0x1234, 2, 'wal', 2, 0, 5_000]);
+  database.exec(`INSERT INTO things VALUES ('a')`);
+  for (const name of [file, `${file}-wal`, `${file}-shm`]) assert.is(statSync(name).mode & 0o777, 0o600, name);
+  assert.is(statSync(join(dir, 'new')).mode & 0o777, 0o700);
+  database.close();
+});
+
+test('a file is opened again, several times at once too, with or without the right to write', () => {
+  makeLog();
+  const [one, two] = [openDatabase(file, LOG), openDatabase(file, { ...LOG, readonly: true })];
+  one.exec(`INSERT INTO things VALUES ('more')`);
+  assert.is(two.prepare('SELECT count(*) FROM things').pluck().get(), 301);
+  assert.throws(() => two.exec(`DELETE FROM things`), /readonly/);
+  one.close();
+  const three = openDatabase(file, { ...LOG, openElsewhere: true });
+  assert.is(three.prepare('SELECT count(*) FROM things').pluck().get(), 301);
+  three.close();
+  two.close();
+  assert.equal(readdirSync(dir).length, 1, 'the last to close leaves one file');
+});
+
+test('an empty file is as good as none', () => {
+  writeFileSync(file, '');
+  openDatabase(file, LOG).close();
+  assert.is(new Sqlite(file).pragma('user_version', { simple: true }), 2);
+});
+
+test('what a killed process left in the WAL is read', () => {
+  const script = `
+    import { openDatabase } from ${JSON.stringify(new URL('../../../src/adapters/embedded/sqlite.js', import.meta.url).href)};
+    const database = openDatabase(process.argv[1], { kind: 'event log', applicationId: 0x1234, version: 2, create: (d) => d.exec('CREATE TABLE things (name TEXT NOT NULL)') });
+    database.exec("INSERT INTO things VALUES ('kept')");
+    process.kill(process.pid, 'SIGKILL');`;
+  assert.throws(() => execFileSync(process.execPath, ['--input-type=module', '-e', script, file], { stdio: 'ignore' }));
+  assert.ok(existsSync(`${file}-wal`));
+  const database = openDatabase(file, LOG);
+  assert.is(database.prepare('SELECT name FROM things').pluck().get(), 'kept');
+  database.close();
+});
+
+test('something else is refused and left alone', () => {
+  writeFileSync(file, 'Dear diary, '.repeat(500));
+  assert.match(refusalOf(), /is not an SQLite file: move it away, or name another folder in DATA_DIR; it was left as it is/);
+  writeFileSync(file, 'x');
+  assert.match(refusalOf(), /is not an SQLite file/);
+  rmSync(file);
+  mkdirSync(file);
+  try {
+    openDatabase(file, LOG);
+    assert.unreachable();
+  } catch (error) {
+    assert.instance(error, DataFileError);
+    assert.match((error as DataFileError).message, /can't be read \(EISDIR\)/);
+  }
+});
+
+test("another program's database is refused and left alone, in WAL mode and with a WAL too", () => {
+  const foreign = new Sqlite(file);
+  foreign.exec('CREATE TABLE notes (text)');
+  assert.match(refusalOf(), /is not this program's event log: move it away/);
+  foreign.pragma('journal_mode = WAL');
+  foreign.exec(`INSERT INTO notes VALUES ('a')`);
+  const copy = join(dir, 'copy.db');
+  for (const suffix of ['', '-wal']) cpSync(file + suffix, copy + suffix);
+  foreign.close();
+  assert.match(refusalOf(), /is not this program's event log/);
+  file = copy;
+  assert.match(refusalOf(), /is not this program's event log/);
+});
+
+test('one of ours for another purpose is refused', () => {
+  makeLog();
+  assert.match(refusalOf({ kind: 'read store', applicationId: 0x4321 }), /is not this program's read store/);
+});
+
+test('a newer schema is refused and left alone', () => {
+  makeLog({ version: 3 });
+  assert.match(refusalOf(), /has schema 3, newer than this program's 2: run the newer program, or restore it from a backup; it was left as it is/);
+  assert.match(refusalOf({ kind: 'read store' }), /run the newer program, or delete it with its -wal and -shm, it is rebuilt from the log/);
+});
+
+test('a file cut short is refused and left alone', () => {
+  makeLog();
+  truncateSync(file, statSync(file).size - 4_096);
+  assert.match(refusalOf(), /is damaged \(it is cut short\): restore it from a backup/);
+  truncateSync(file, 50);
+  assert.match(refusalOf(), /is damaged|is not/);
+});
+
+test('damage at the ends of a table is refused and left alone', () => {
+  makeLog();
+  const whole = readFileSync(file);
+  for (const page of [1, 2]) {
+    const damaged = Buffer.from(whole);
+    damaged.fill(0xa5, page === 1 ? 100 : 4_096, page * 4_096);
+    writeFileSync(file, damaged);
+    assert.match(refusalOf(), /is damaged \(.+\): restore it from a backup; it was left as it is/);
+  }
+});
+
+test('damage beneath a WAL is refused, and the WAL not written into it', () => {
+  makeLog();
+  const database = openDatabase(file, LOG);
+  database.exec(`INSERT INTO things VALUES ('new')`);
+  const copy = join(dir, 'copy.db');
+  for (const suffix of ['', '-wal', '-shm']) cpSync(file + suffix, copy + suffix);
+  database.close();
+  rmSync(file);
+  file = copy;
+  const damaged = readFileSync(file);
+  damaged.fill(0xa5, 4_096);
+  writeFileSync(file, damaged);
+  rmSync(`${file}-shm`);
+  const before = [file, `${file}-wal`].map((name) => readFileSync(name));
+  assert.throws(() => openDatabase(file, LOG), /is damaged/);
+  assert.equal([file, `${file}-wal`].map((name) => readFileSync(name)), before);
+});
+
+test('a folder that can not be made is told', () => {
+  writeFileSync(join(dir, 'file'), '');
+  file = join(dir, 'file', 'log.db');
+  assert.throws(() => openDatabase(file, LOG), (error: Error) => error instanceof DataFileError && /can't be made \((ENOTDIR|EEXIST)\)/.test(error.message));
+});
+
+test('a file whose making fails stays empty', () => {
+  const fail = (): never => {
+    throw new RangeError('no');
+  };
+  assert.throws(() => openDatabase(file, { ...LOG, create: fail }), (error: Error) => error instanceof RangeError);
+  assert.is(statSync(file).size, 0);
+  openDatabase(file, LOG).close();
+});
+
+test('errors of the engine are unavailability or damage; others stay what they are', () => {
+  for (const code of ['SQLITE_FULL', 'SQLITE_IOERR_FSYNC', 'SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_LOCKED', 'SQLITE_CANTOPEN', 'SQLITE_READONLY_DBMOVED', 'SQLITE_NOMEM']) {
+    const cause = new Sqlite.SqliteError('so it is', code);
+    const error = unavailableOf(cause, file);
+    assert.instance(error, UnavailableError);
+    assert.is(error.message, `${file}: so it is (${code})`);
+    assert.is(error.cause, cause);
+    assert.is(error.outcomeUnknown, false);
+  }
+  for (const code of ['SQLITE_CORRUPT', 'SQLITE_CORRUPT_INDEX', 'SQLITE_NOTADB']) {
+    assert.throws(() => unavailableOf(new Sqlite.SqliteError('bad page', code), file), (error: Error) => error instanceof DataFileError && error.message.includes('bad page'));
+  }
+  for (const other of [new Sqlite.SqliteError('no such table', 'SQLITE_ERROR'), new TypeError('x'), 'text']) {
+    try {
+      unavailableOf(other, file);
+      assert.unreachable();
+    } catch (error) {
+      assert.is(error, other);
+    }
+  }
+});
+
+test.run();
