@@ -60,7 +60,7 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
     }
     const address = listener === undefined ? undefined : `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${listener.port}`;
     const publicUrl = config.publicUrl ?? address ?? `http://${config.host}:${config.port}`;
-    if (config.roles.has('processor')) open.add(await startProcesses({ engines, models, hash, holder, publicUrl, logger }), (one) => one.close());
+    if (config.roles.has('processor')) open.add(startProcesses({ engines, models, publicUrl, logger }), (one) => one.close());
     if (healthListener !== undefined) {
       open.add(healthListener, (one) => one.close());
       const app = new Koa();

@@ -6,9 +6,10 @@ import { openChargeOutcomes } from '../commands/chargeOutcomes.js';
 import type { Config } from '../config.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Engines } from '../engines.js';
-import { openCatalogueView } from '../projections/catalogueView.js';
+import { type CatalogueView, openCatalogueView } from '../projections/catalogueView.js';
 import type { ReadModels } from '../readModels.js';
 import type { Resources } from '../resources.js';
+import { UnavailableError } from '../ports/unavailable.js';
 import { createAuth } from './auth/auth.js';
 import { brandRoutes } from './brands.js';
 import { categoryRoutes } from './categories.js';
@@ -104,7 +105,22 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     positions: positionGate(engines.events.logId, [models.gifts, models.transactions, models.accounts, seesCatalogue]),
     onUnkept: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
     logger,
-    before: [...(options.readiness === undefined ? [] : [health(options.readiness)]), docs(openApiDocument(routes, { version: options.version, publicUrl }))],
+    before: [...(options.readiness === undefined ? [] : [health(withCatalogue(options.readiness, catalogue))]), docs(openApiDocument(routes, { version: options.version, publicUrl }))],
   });
   return { app, routes };
+}
+
+/** Ready only once the catalogue has been read for the first time. */
+function withCatalogue(readiness: Readiness, catalogue: CatalogueView): Readiness {
+  return async () => {
+    const { parts, simulated } = await readiness();
+    let ready = true;
+    try {
+      catalogue.current();
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      ready = false;
+    }
+    return { parts: { ...parts, catalogue: { ready, detail: ready ? 'in memory' : 'has not been read yet' } }, simulated };
+  };
 }

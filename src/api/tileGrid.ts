@@ -47,8 +47,9 @@ export function parseBox(text: string): Box | undefined {
 /** Where a point stands on the map. */
 export function placeOf(longitude: number, latitude: number): Place {
   const clamped = Math.min(MAX_LATITUDE, Math.max(-MAX_LATITUDE, latitude));
-  const [x, y] = pointToTileFraction(longitude, clamped, 0);
-  return { x: longitude >= 180 ? BELOW_ONE : x, y };
+  const [, y] = pointToTileFraction(longitude, clamped, 0);
+  // Not the library's x: that wraps at 180 degrees, and already a rounding error before.
+  return { x: Math.min(BELOW_ONE, longitude / 360 + 0.5), y };
 }
 
 /** The tiles that cover the box, at the largest zoom with at most 64 of them, never over 18. */

@@ -24,7 +24,6 @@ export interface AccessTokens {
   remembered(token: string): AccessClaims | undefined;
   /** What the token says; `undefined` when it is not ours, changed, or expired. */
   verify(token: string): Promise<AccessClaims | undefined>;
-  clear(): void;
 }
 
 /** Ours are some 300 characters; nobody can make us hash a book. */
@@ -89,6 +88,5 @@ export function accessTokens(keys: readonly string[], now: () => number): Access
         throw error;
       }
     },
-    clear: () => checked.clear(),
   };
 }

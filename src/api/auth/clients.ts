@@ -71,8 +71,8 @@ export function authenticationFailed(): HttpError {
 function formDecoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
-  } catch (error) {
-    if (error instanceof URIError) return text;
-    throw error;
+  } catch {
+    // Not encoded, then: a `%` that stands for itself.
+    return text;
   }
 }

@@ -14,7 +14,6 @@ export interface FreshCache<V> {
   set(key: string, value: V): void;
   /** Forgets it, and whatever is being looked up for it. */
   forget(key: string): void;
-  clear(): void;
 }
 
 /** A cache of at most `max` entries, each served for `maxAgeMs` from when its look-up began. `now`: milliseconds. */
@@ -52,10 +51,6 @@ export function freshCache<V>(options: { max: number; maxAgeMs: number; now: () 
     forget(key) {
       loading.delete(key);
       entries.delete(key);
-    },
-    clear() {
-      loading.clear();
-      entries.clear();
     },
   };
 }

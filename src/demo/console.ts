@@ -1,0 +1,82 @@
+/** How the demo shows what it does: a line a step, each request with its answer, briefly. */
+
+const MAX_LINE = 150;
+
+/** One HTTP exchange. */
+export interface Exchange {
+  readonly status: number;
+  readonly body: Record<string, unknown>;
+  readonly headers: Headers;
+}
+
+/** What a request carries. */
+export interface RequestOptions {
+  readonly token?: string;
+  readonly body?: object;
+  readonly key?: string;
+}
+
+/** Sends requests to the service and shows them. */
+export interface DemoClient {
+  step(text: string): void;
+  note(text: string): void;
+  call(method: string, path: string, options?: RequestOptions): Promise<Exchange>;
+}
+
+/** A client of the service at `url` that prints through `print`. */
+export function demoClient(url: string, print: (line: string) => void): DemoClient {
+  let count = 0;
+  return {
+    step(text) {
+      print(`\n${++count}. ${text}`);
+    },
+    note(text) {
+      print(cut(`   ${text}`));
+    },
+    async call(method, path, { token, body, key } = {}) {
+      const headers: Record<string, string> = {};
+      if (token !== undefined) headers['authorization'] = `Bearer ${token}`;
+      if (body !== undefined) headers['content-type'] = 'application/json';
+      if (key !== undefined) headers['idempotency-key'] = key;
+      print(cut(`   > ${method} ${path}${body === undefined ? '' : ` ${JSON.stringify(hidden(body))}`}`));
+      const response = await fetch(url + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+      const text = await response.text();
+      const answer = (response.headers.get('content-type') ?? '').includes('json') ? (JSON.parse(text) as Record<string, unknown>) : { text };
+      print(cut(`   < ${response.status} ${summary(answer)}`));
+      return { status: response.status, body: answer, headers: response.headers };
+    },
+  };
+}
+
+function cut(line: string): string {
+  return line.length <= MAX_LINE ? line : `${line.slice(0, MAX_LINE - 1)}…`;
+}
+
+/** Tokens are long and secret. */
+function hidden(body: object): object {
+  return Object.fromEntries(Object.entries(body).map(([key, value]) => [key, key === 'refresh_token' ? '…' : (value as unknown)]));
+}
+
+/** What of an answer a reader wants to see. */
+function summary(answer: Record<string, unknown>): string {
+  if (typeof answer['text'] === 'string') return answer['text'].replaceAll(/<style>.*?<\/style>/gs, '').replaceAll(/<[^>]*>|\s+/g, ' ').replaceAll(/ +/g, ' ').trim();
+  if (typeof answer['access_token'] === 'string') return JSON.stringify({ token_type: answer['token_type'], expires_in: answer['expires_in'], access_token: '…' });
+  const { data, embedded, ...rest } = answer;
+  const parts = [];
+  if (Array.isArray(data)) parts.push(`${data.length} entries, first ${brief(data[0])}`);
+  else if (data !== undefined) parts.push(brief(data));
+  if (embedded !== undefined && !Array.isArray(embedded)) parts.push(`embedded ${brief(embedded)}`);
+  if (parts.length === 0) parts.push(brief(rest));
+  return parts.join(' ');
+}
+
+const TOLD = ['id', 'name', 'shortcode', 'sale_price', 'retail', 'gift_status', 'status_code', 'receiver_id', 'redeemed', 'location_id', 'gift_id', 'error', 'voucherType', 'segments', 'pins'];
+
+function brief(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? '';
+  const shown = Object.entries(value).flatMap(([key, one]: [string, unknown]) => {
+    if (Array.isArray(one)) return [`${key}: ${one.length}`];
+    return TOLD.includes(key) ? [`${key}: ${JSON.stringify(one)}`] : [];
+  });
+  return `{${shown.join(', ')}}`;
+}
