@@ -1,0 +1,341 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { ReadStore } from '../../src/ports/readStore.js';
+import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../src/ports/readStore.js';
+import type { ReadStoreFixture, ReadStorePromised } from '../support/readStoreDocuments.js';
+import { at, batch, doc, filled, idsOf, newCollection, projectionOf, rejectionOf } from '../support/readStoreDocuments.js';
+import { QUERY_PROMISES } from './readStoreQueries.js';
+import { RECORD_PROMISES } from './readStoreRecords.js';
+
+/**
+ * What the port promises, as tests of one adapter. `deviations` names promises (by their test) that an adapter can't keep, each with its reason:
+ * they are printed, not run.
+ */
+export function readStoreContract(name: string, open: () => Promise<ReadStoreFixture>, deviations: Readonly<Record<string, string>> = {}): void {
+  const test = suite(`ReadStore: ${name}`);
+  for (const deviation of Object.keys(deviations)) if (!(deviation in PROMISES)) throw new Error(`no such promise: ${deviation}`);
+  for (const [promise, check] of Object.entries(PROMISES)) {
+    const reason = deviations[promise];
+    if (reason !== undefined) {
+      console.log(`${name} deviates: ${promise}: ${reason}`);
+      test.skip(promise, () => undefined);
+      continue;
+    }
+    test(promise, async () => {
+      const fixture = await open();
+      try {
+        await check(fixture.store, fixture);
+      } finally {
+        await fixture.destroy();
+      }
+    });
+  }
+  test.run();
+}
+
+/** How long `reached` took, in ms, and its answer. */
+async function timed(reaching: Promise<boolean>): Promise<{ reached: boolean; ms: number }> {
+  const started = performance.now();
+  const reached = await reaching;
+  return { reached, ms: performance.now() - started };
+}
+
+async function bodies(store: ReadStore, collection: ReturnType<typeof newCollection>, ids: readonly string[]): Promise<unknown[]> {
+  return (await store.getMany(collection, ids)).map((document) => document?.body);
+}
+
+const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
+  async 'a document is read as it was written'(store) {
+    const collection = newCollection([['text']]);
+    await store.ensure(collection);
+    const body = { text: 'ä€😀\u0000"\\\n', number: -1.5e-7, large: 9_007_199_254_740_991, list: [null, true, { deep: { er: [] } }], nothing: null, '': 'empty', 'a.b': 1 };
+    await store.write([batch(collection, [doc('one', 7, body)])]);
+    assert.equal(await store.get(collection, 'one'), { id: 'one', position: at(7), body });
+    assert.is(await store.get(collection, 'two'), undefined);
+  },
+
+  async 'any string is an id'(store) {
+    const ids = ['ä€😀', 'a b', "o'brien", '"quoted"', '%', '_', '\\', 'line\nbreak', 'nul\u0000byte', '1', '01', 'A', 'a', 'é', 'e\u0301', '$dollar', 'dot.ted', 'x'.repeat(64)];
+    const collection = newCollection();
+    await store.ensure(collection);
+    await store.write([batch(collection, ids.map((id, n) => doc(id, n + 1, { n })))]);
+    for (const [n, id] of ids.entries()) assert.equal(await store.get(collection, id), doc(id, n + 1, { n }));
+    assert.equal(await bodies(store, collection, ids), ids.map((_, n) => ({ n })));
+    assert.is(await store.count(collection, {}), ids.length);
+    assert.equal(new Set(idsOf(await store.find(collection, { where: { id: { in: ids.slice(0, 9) } } }))), new Set(ids.slice(0, 9)));
+  },
+
+  async 'a write of an equal or lower position changes nothing'(store) {
+    const collection = newCollection([['n']]);
+    await store.ensure(collection);
+    await store.write([batch(collection, [doc('one', 5, { n: 5 })])]);
+    await store.write([batch(collection, [doc('one', 4, { n: 4 }), doc('two', 4, { n: 4 })])]);
+    await store.write([batch(collection, [doc('one', 5, { n: -5 })])]);
+    assert.equal(await bodies(store, collection, ['one', 'two']), [{ n: 5 }, { n: 4 }]);
+    assert.is(await store.count(collection, { where: { n: { in: [-5, 5] } } }), 1);
+    await store.write([batch(collection, [doc('one', 6, { n: 6 })])]);
+    assert.equal(await bodies(store, collection, ['one', 'two']), [{ n: 6 }, { n: 4 }]);
+    assert.equal(idsOf(await store.find(collection, { where: { n: 6 } })), ['one'], 'its indexes follow');
+    assert.is(await store.count(collection, { where: { n: 5 } }), 0, 'and forget what it was');
+  },
+
+  async 'batches written twice, or late, change nothing'(store) {
+    const collection = newCollection([['n']]);
+    await store.ensure(collection);
+    const first = [batch(collection, [doc('a', 1, { n: 1 }), doc('b', 2, { n: 2 })]), batch(collection, [doc('a', 3, { n: 3 })], 3)];
+    const second = [batch(collection, [doc('b', 4, { n: 4 }), doc('c', 5, { n: 5 })], 5)];
+    await store.write(first);
+    await store.write(second);
+    const before = await store.find(collection, {});
+    await store.write(second);
+    await store.write(first);
+    assert.equal(await store.find(collection, {}), before);
+    assert.equal(before.map(({ position }) => position), [at(3), at(4), at(5)]);
+    assert.is(await store.checkpoint(projectionOf(collection)), at(5));
+  },
+
+  async 'batches of one call are written in their order'(store) {
+    const collection = newCollection();
+    await store.ensure(collection);
+    await store.write([1, 2, 3].map((n) => batch(collection, [doc('one', n, { n })])));
+    assert.equal(await bodies(store, collection, ['one']), [{ n: 3 }]);
+  },
+
+  async 'one call writes to many collections'(store) {
+    const [a, b] = [newCollection(), newCollection([['n']])];
+    await store.ensure(a);
+    await store.ensure(b);
+    await store.write([batch(a, [doc('one', 1, { a: 1 })], 1), batch(b, [doc('one', 2, { n: 1 })], 2)]);
+    assert.equal([await bodies(store, a, ['one']), await bodies(store, b, ['one'])], [[{ a: 1 }], [{ n: 1 }]]);
+    assert.equal([await store.checkpoint(projectionOf(a)), await store.checkpoint(projectionOf(b))], [at(1), at(2)]);
+  },
+
+  async 'a checkpoint comes alone too, and never goes back'(store) {
+    const collection = newCollection();
+    const projection = projectionOf(collection);
+    await store.ensure(collection);
+    assert.is(await store.checkpoint(projection), undefined);
+    await store.write([batch(collection, [], 5)]);
+    assert.is(await store.checkpoint(projection), at(5));
+    await store.write([batch(collection, [doc('one', 3, {})], 4)]);
+    assert.is(await store.checkpoint(projection), at(5));
+    assert.equal(await bodies(store, collection, ['one']), [{}]);
+    await store.write([batch(collection, [], 6)]);
+    assert.is(await store.checkpoint(projection), at(6));
+    await store.write([]);
+  },
+
+  async 'many writers at once leave the newest'(store, { second }) {
+    const other = await second();
+    const collection = newCollection([['n']]);
+    await store.ensure(collection);
+    const writes = Array.from({ length: 60 }, (_, n) => (n * 37) % 60).map((n) =>
+      (n % 2 === 0 ? store : other).write([batch(collection, [doc('one', n + 1, { n }), doc(`own${n}`, n + 1, { n })], n + 1)]),
+    );
+    await Promise.all(writes);
+    assert.equal(await bodies(store, collection, ['one', 'own17']), [{ n: 59 }, { n: 17 }]);
+    assert.is(await store.checkpoint(projectionOf(collection)), at(60));
+    assert.is(await store.count(collection, {}), 61);
+  },
+
+  async 'ten batches of 1,000 documents in one call'(store) {
+    const collection = newCollection([['group', 'n']]);
+    await store.ensure(collection);
+    const id = (n: number): string => `${(n * 7_919) % 10_000}-${n}`;
+    const batches = Array.from({ length: 10 }, (_, k) =>
+      batch(collection, Array.from({ length: MAX_BATCH_DOCUMENTS }, (_unused, i) => doc(id(k * 1_000 + i), k * 1_000 + i, { group: i % 3 === 0, n: k * 1_000 + i })), k === 9 ? 9_999 : undefined),
+    );
+    await store.write(batches);
+    assert.is(await store.count(collection, {}), 10_000);
+    assert.is(await store.count(collection, { where: { group: true } }), 3_340);
+    const ids = Array.from({ length: 10_000 }, (_, n) => id(9_999 - n));
+    assert.equal(idsOf(await store.getMany(collection, ids)), ids);
+    assert.is((await store.find(collection, { where: { group: false } })).length, 6_660);
+    assert.is(await store.checkpoint(projectionOf(collection)), at(9_999));
+  },
+
+  async 'a batch over its limits is refused'(store) {
+    const collection = newCollection();
+    await store.ensure(collection);
+    const many = Array.from({ length: MAX_BATCH_DOCUMENTS + 1 }, (_, n) => doc(`${n}`, 1, {}));
+    assert.match((await rejectionOf(store.write([batch(collection, many, 1)]))).message, '1001');
+    const large = [1, 2].map((n) => doc(`${n}`, 1, { text: 'x'.repeat(MAX_BATCH_BYTES / 2) }));
+    assert.match((await rejectionOf(store.write([batch(collection, large, 1)]))).message, String(MAX_BATCH_BYTES));
+    assert.is(await store.checkpoint(projectionOf(collection)), undefined);
+    await store.write([batch(collection, [doc('one', 1, { text: 'x'.repeat(900_000) })], 1)]);
+    assert.is((await bodies(store, collection, ['one'])).length, 1);
+  },
+
+  async 'getMany answers in the order asked, with gaps and repeats'(store) {
+    const collection = await filled(store, [{ n: 0 }, { n: 1 }, { n: 2 }]);
+    assert.equal(idsOf(await store.getMany(collection, ['d02', 'none', 'd00', 'd02', '', 'd01'])), ['d02', undefined, 'd00', 'd02', undefined, 'd01']);
+    assert.equal(await store.getMany(collection, []), []);
+  },
+
+  async 'an index may be made later'(store) {
+    const collection = newCollection([['n']]);
+    await store.ensure(collection, { deferIndexes: true });
+    await store.write([batch(collection, [doc('a', 1, { n: 1 }), doc('b', 2, { n: 2 })])]);
+    assert.equal(idsOf(await store.find(collection, { where: { n: 2 } })), ['b']);
+    await store.ensure(collection);
+    await store.ensure(collection, { deferIndexes: true });
+    await store.write([batch(collection, [doc('c', 3, { n: 2 })])]);
+    assert.equal(idsOf(await store.find(collection, { where: { n: 2 } })), ['b', 'c']);
+  },
+
+  async 'a collection gets another index'(store) {
+    const before = newCollection([['n']]);
+    const after = { ...before, indexes: [{ fields: ['n'] }, { fields: ['t', 'N'] }] };
+    await store.ensure(before);
+    const texts = ['a', null, 7, true, false, { deep: 1 }, 1.5];
+    await store.write([batch(before, texts.map((t, n) => doc(`d${n}`, 1, { n, t, N: -n })))]);
+    await store.ensure(after);
+    for (const [n, t] of (['a', null, 7, true, false] as const).entries()) assert.ok(idsOf(await store.find(after, { where: { t } })).includes(`d${n}`), `finds ${t}`);
+    assert.equal(idsOf(await store.find(after, { where: { t: 1.5, N: -6 } })), ['d6']);
+    await store.write([batch(after, [doc('d0', 2, { n: 0, t: 'b', N: 0 })])]);
+    assert.equal([await store.count(after, { where: { t: 'a' } }), await store.count(after, { where: { t: 'b' } })], [0, 1]);
+  },
+
+  async 'a collection that was never made is empty, and dropping it is no error'(store) {
+    const collection = newCollection([['n']]);
+    assert.is(await store.get(collection, 'one'), undefined);
+    assert.equal(await store.getMany(collection, ['one']), [undefined]);
+    assert.equal(await store.find(collection, { where: { n: 1 } }), []);
+    assert.is(await store.count(collection, {}), 0);
+    await store.drop(collection);
+  },
+
+  async 'drop takes one version and its checkpoint'(store, { second }) {
+    const one = newCollection([['n']]);
+    const two = { ...one, version: 2 };
+    for (const collection of [one, two]) {
+      await store.ensure(collection);
+      await store.write([batch(collection, [doc('a', collection.version, { n: collection.version })], collection.version)]);
+    }
+    assert.equal([await bodies(store, one, ['a']), await bodies(store, two, ['a'])], [[{ n: 1 }], [{ n: 2 }]], 'two versions stand side by side');
+    const other = await second();
+    assert.ok(await other.get(one, 'a'));
+    await store.drop(one);
+    assert.equal([await store.get(one, 'a'), await other.get(one, 'a')], [undefined, undefined]);
+    assert.is(await store.checkpoint(projectionOf(one)), undefined);
+    assert.not.ok(await store.reached(projectionOf(one), at(1), 20));
+    assert.equal([await bodies(other, two, ['a']), await store.checkpoint(projectionOf(two))], [[{ n: 2 }], at(2)]);
+    await other.ensure(one);
+    await other.write([batch(one, [doc('a', 1, { n: 3 })], 1)]);
+    assert.equal(await bodies(store, one, ['a']), [{ n: 3 }], 'and it can be made again');
+    await store.write([batch(one, [doc('b', 1, { n: 3 })], 2)]);
+    assert.is(await other.count(one, { where: { n: 3 } }), 2);
+  },
+
+  async 'activate swaps readers at once'(store, { second }) {
+    const other = await second();
+    const one = newCollection();
+    const two = { ...one, version: 2 };
+    assert.is(await store.active(one.name), undefined);
+    for (const collection of [one, two]) {
+      await store.ensure(collection);
+      await store.write([batch(collection, [doc('a', 1, { version: collection.version })])]);
+    }
+    await store.activate(one.name, 1);
+    let swapped = false;
+    const readers = [store, other].map(async (reader) => {
+      for (let last = 1; ; await sleep(1)) {
+        const version = await reader.active(one.name);
+        assert.ok(version !== undefined && version >= last, 'never back');
+        last = version;
+        assert.equal(await bodies(reader, { ...one, version }, ['a']), [{ version }]);
+        if (swapped) return assert.is(await reader.active(one.name), 2);
+      }
+    });
+    await sleep(10);
+    await store.activate(one.name, 2);
+    swapped = true;
+    await Promise.all(readers);
+    await store.activate(one.name, 1);
+    assert.is(await other.active(one.name), 1, 'and back');
+  },
+
+  async 'reached: already there, later, and too late'(store) {
+    const collection = newCollection();
+    const projection = projectionOf(collection);
+    await store.ensure(collection);
+    assert.not.ok(await store.reached(projection, at(1), 0));
+    const late = await timed(store.reached(projection, at(1), 60));
+    assert.not.ok(late.reached);
+    assert.ok(late.ms >= 55 && late.ms < 1_000, `${late.ms} ms`);
+    await store.write([batch(collection, [], 5)]);
+    assert.equal(await Promise.all([3, 5].map((n) => store.reached(projection, at(n), 0))), [true, true]);
+    const waiting = [9, 7, 8, 7].map((n) => timed(store.reached(projection, at(n), n === 9 ? 100 : 5_000)));
+    await store.write([batch(collection, [doc('a', 7, {})], 7)]);
+    await store.write([batch(collection, [doc('a', 8, {})], 8)]);
+    const done = await Promise.all(waiting);
+    assert.equal(done.map(({ reached }) => reached), [false, true, true, true]);
+    for (const { reached, ms } of done) assert.ok(!reached || ms < 1_000, `${ms} ms`);
+  },
+
+  async 'reached notices what another client writes'(store, { second }) {
+    const other = await second();
+    const collection = newCollection();
+    await store.ensure(collection);
+    const waiting = timed(store.reached(projectionOf(collection), at(3), 5_000));
+    const tooFar = store.reached(projectionOf(collection), at(4), 400);
+    await sleep(30);
+    const written = performance.now();
+    await other.write([batch(collection, [doc('a', 3, {})], 3)]);
+    assert.ok((await waiting).reached);
+    assert.ok(performance.now() - written < 1_000);
+    assert.equal(await bodies(store, collection, ['a']), [{}], 'the documents are there');
+    assert.not.ok(await tooFar);
+  },
+
+  async 'it is bound to the first log named'(store, { second }) {
+    const bound = await store.boundTo('log-a');
+    assert.is(await store.boundTo('log-b'), bound);
+    assert.is(await (await second()).boundTo('log-c'), bound);
+  },
+
+  async 'close finishes what was asked, and everything is there when it is opened again'(store, { reopen }) {
+    const collection = newCollection([['n']]);
+    await store.ensure(collection);
+    await store.activate(collection.name, 1);
+    const bound = await store.boundTo('log-a');
+    const writing = store.write(Array.from({ length: 3 }, (_, k) => batch(collection, Array.from({ length: 1_000 }, (_unused, n) => doc(`${k}-${n}`, 1, { n })), 1)));
+    const putting = store.records.put(collection.name, { a: 1 });
+    await Promise.all([writing, putting]);
+    await store.close();
+    const again = await reopen();
+    assert.is(await again.count(collection, {}), 3_000);
+    assert.is(await again.count(collection, { where: { n: 5 } }), 3);
+    assert.equal([await again.active(collection.name), await again.boundTo('log-b'), await again.checkpoint(projectionOf(collection))], [1, bound, at(1)]);
+    assert.equal((await again.records.get(collection.name))?.value, { a: 1 });
+    await again.ping();
+  },
+
+  async 'close ends waiting, and what is asked afterwards fails'(store) {
+    const collection = newCollection();
+    await store.ensure(collection);
+    const waiting = store.reached(projectionOf(collection), at(1), 10_000);
+    await store.close();
+    assert.not.ok(await waiting);
+    await store.close();
+    const asked = [
+      () => store.get(collection, 'a'),
+      () => store.getMany(collection, ['a']),
+      () => store.find(collection, {}),
+      () => store.write([batch(collection, [], 1)]),
+      () => store.records.put('a', 1),
+      () => store.records.get('a'),
+      () => store.reached(projectionOf(collection), at(1), 1_000),
+      () => store.ping(),
+    ];
+    for (const ask of asked) assert.is((await rejectionOf(ask())).name, 'UnavailableError');
+  },
+
+  async 'names of engines are known'(store) {
+    assert.ok(['embedded', 'mongodb'].includes(store.engine));
+    await store.ping();
+  },
+};
+
+const PROMISES: Readonly<Record<string, ReadStorePromised>> = { ...DOCUMENT_PROMISES, ...QUERY_PROMISES, ...RECORD_PROMISES };

@@ -1,0 +1,173 @@
+import * as assert from 'uvu/assert';
+import type { Condition, Query, Scalar, StoredDocument } from '../../src/ports/readStore.js';
+import type { ReadStorePromised } from '../support/readStoreDocuments.js';
+import { batch, doc, filled, idsOf, newCollection, rejectionOf } from '../support/readStoreDocuments.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Of every type, with neighbours that a careless comparison mistakes for each other; `undefined`: the field is absent. */
+const VALUES: readonly (Scalar | undefined)[] = [
+  undefined, null, false, true, -2.5, -1, 0, 1, 1.5, 10, 9_007_199_254_740_991, '', '0', '1', '10', 'A', 'B', 'a', 'a%', 'a%b', 'a_', 'a\\', 'ab', 'b', 'é', 'e\u0301',
+  'z', '~', '\u{ffff}', '😀', '😀a', 'true', 'null', "o'brien", '"', 'a\u0000b',
+];
+
+function bytes(text: string): Buffer {
+  return Buffer.from(text, 'utf8');
+}
+
+/** Null, numbers, strings, booleans: the order across types. */
+function rank(value: Scalar): number {
+  return value === null ? 0 : { number: 1, string: 2, boolean: 3 }[typeof value as 'number'];
+}
+
+function compare(a: Scalar, b: Scalar): number {
+  if (rank(a) !== rank(b)) return rank(a) - rank(b);
+  if (typeof a === 'string') return Buffer.compare(bytes(a), bytes(b as string));
+  return Number(a) - Number(b);
+}
+
+function holds(value: Scalar, condition: Condition): boolean {
+  if (condition === null || typeof condition !== 'object') return rank(value) === rank(condition) && compare(value, condition) === 0;
+  if ('in' in condition) return condition.in.some((one) => holds(value, one));
+  if ('prefix' in condition) return typeof value === 'string' && bytes(value).subarray(0, bytes(condition.prefix).length).equals(bytes(condition.prefix));
+  const { gte, gt, lte, lt } = condition;
+  const within = (bound: Scalar | undefined, fits: (order: number) => boolean): boolean => bound === undefined || (rank(value) === rank(bound) && fits(compare(value, bound)));
+  return within(gte, (order) => order >= 0) && within(gt, (order) => order > 0) && within(lte, (order) => order <= 0) && within(lt, (order) => order < 0);
+}
+
+function fieldOf(document: StoredDocument<Fields>, field: string): Scalar {
+  return field === 'id' ? document.id : ((document.body[field] ?? null) as Scalar);
+}
+
+/** What the query must answer: the port's words, in the plainest way. */
+function expected(documents: readonly StoredDocument<Fields>[], { where = {}, sort = [], skip = 0, limit }: Query): string[] {
+  return documents
+    .filter((document) => Object.entries(where).every(([field, condition]) => holds(fieldOf(document, field), condition)))
+    .sort((a, b) => {
+      for (const [field, direction] of [...sort, ['id', 1] as const]) {
+        const order = compare(fieldOf(a, field), fieldOf(b, field));
+        if (order !== 0) return order * direction;
+      }
+      return 0;
+    })
+    .slice(skip, limit === undefined ? undefined : skip + limit)
+    .map(({ id }) => id);
+}
+
+/** Every condition that the values make. */
+function conditions(values: readonly Scalar[]): Condition[] {
+  const made: Condition[] = [...values, { in: [] }, { in: values }, { in: values.filter((_, n) => n % 3 === 0) }, { in: [1, 1, 'missing'] }];
+  for (const value of values) {
+    made.push({ gte: value }, { gt: value }, { lte: value }, { lt: value }, { in: [value] });
+    if (typeof value === 'string') made.push({ prefix: value });
+  }
+  for (const low of values) for (const high of values) made.push({ gte: low, lt: high }, { gt: low, lte: high });
+  return made;
+}
+
+/** What queries promise. */
+export const QUERY_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
+  async 'every condition on every type of value'(store) {
+    const bodies = VALUES.map((v, n) => (v === undefined ? { n } : { n, v }));
+    const collection = await filled(store, bodies, [['v']]);
+    const documents = await store.find<Fields>(collection, {});
+    assert.is(documents.length, bodies.length);
+    for (const v of conditions(VALUES.map((value) => value ?? null))) {
+      const query = { where: { v } };
+      assert.equal(idsOf(await store.find(collection, query)), expected(documents, query), JSON.stringify(v));
+      assert.is(await store.count(collection, query), expected(documents, query).length, JSON.stringify(v));
+    }
+  },
+
+  async 'conditions on the id'(store) {
+    const collection = newCollection();
+    const ids = VALUES.filter((value): value is string => typeof value === 'string' && value !== '');
+    const documents = ids.map((id, n) => doc<Fields>(id, n + 1, {}));
+    await store.ensure(collection);
+    await store.write([batch(collection, documents)]);
+    for (const id of conditions([...ids, 1, null, true])) {
+      const query = { where: { id } };
+      assert.equal(idsOf(await store.find(collection, query)), expected(documents, query), JSON.stringify(id));
+    }
+    for (const direction of [1, -1] as const) assert.equal(idsOf(await store.find(collection, { sort: [['id', direction]] })), expected(documents, { sort: [['id', direction]] }));
+  },
+
+  async 'sorting across types, both ways, ties by id'(store) {
+    const bodies = [...VALUES, ...VALUES].map((v) => (v === undefined ? {} : { v }));
+    const collection = await filled(store, bodies, [['v']]);
+    const documents = await store.find<Fields>(collection, {});
+    for (const direction of [1, -1] as const) {
+      for (const page of [{}, { limit: 7 }, { skip: 5, limit: 10 }, { skip: 60 }, { skip: 1_000 }, { limit: 0 }]) {
+        const query: Query = { sort: [['v', direction]], ...page };
+        assert.equal(idsOf(await store.find(collection, query)), expected(documents, query), JSON.stringify(query));
+      }
+    }
+    assert.is(await store.count(collection, { where: { v: { gte: 'a' } }, skip: 3, limit: 1 }), expected(documents, { where: { v: { gte: 'a' } } }).length, 'a count knows no pages');
+  },
+
+  async 'indexes of several fields'(store) {
+    const bodies = Array.from({ length: 90 }, (_, n) => ({ a: n % 3, b: ['x', 'y', null][n % 5 % 3], c: n % 2 === 0, d: n }));
+    const collection = await filled(store, bodies, [['a', 'b', 'c'], ['d'], ['c', 'id']]);
+    const documents = await store.find<Fields>(collection, {});
+    const queries: Query[] = [
+      { where: { a: 1 } },
+      { where: { a: 1, b: 'x' } },
+      { where: { b: 'x', a: { in: [0, 2] } }, sort: [['b', -1]] },
+      { where: { a: 1 }, sort: [['b', 1], ['c', -1]], skip: 2, limit: 9 },
+      { where: { a: { gte: 1 }, b: { prefix: '' }, c: true }, sort: [['a', -1], ['b', 1]] },
+      { where: { a: 2, b: null, c: false, id: { gte: 'd30' } } },
+      { where: { d: { gt: 10, lte: 40 } }, sort: [['d', -1], ['id', -1]], limit: 5 },
+      { where: { c: true, id: { lt: 'd50' } }, sort: [['c', 1], ['id', -1]] },
+      { where: { id: { in: ['d01', 'd05', 'zz'] } }, sort: [['id', -1]] },
+      { sort: [['a', 1], ['id', -1]], limit: 12 },
+    ];
+    for (const query of queries) {
+      assert.equal(idsOf(await store.find(collection, query)), expected(documents, query), JSON.stringify(query));
+      assert.is(await store.count(collection, query), expected(documents, { where: query.where ?? {} }).length, JSON.stringify(query));
+    }
+  },
+
+  async 'a field outside the indexes is refused by name'(store) {
+    const collection = await filled(store, [{ a: 1, b: 2, c: 3 }], [['a', 'b'], ['c']]);
+    const refused: readonly (readonly [Query, string])[] = [
+      [{ where: { other: 1 } }, 'other'],
+      [{ where: { a: 1, other: 1 } }, 'other'],
+      [{ where: { position: '0' } }, 'position'],
+      [{ where: { body: '0' } }, 'body'],
+      [{ where: { b: 2 } }, 'b'],
+      [{ where: { a: 1, c: 3 } }, 'c'],
+      [{ where: { a: 1 }, sort: [['c', 1]] }, 'c'],
+      [{ sort: [['b', 1]] }, 'b'],
+      [{ where: { 'id; DROP TABLE': 1 } }, 'id; DROP TABLE'],
+      [{ where: { a: {} } }, 'a'],
+      [{ where: { a: { near: 1 } as unknown as Condition } }, 'near'],
+    ];
+    for (const [query, named] of refused) {
+      for (const asked of [store.find(collection, query), store.count(collection, query)]) {
+        const error = await rejectionOf(asked);
+        assert.ok(error.message.includes(named), `${JSON.stringify(query)}: ${error.message}`);
+        assert.is.not(error.name, 'UnavailableError');
+      }
+    }
+  },
+
+  async 'a condition takes thousands of values'(store) {
+    const bodies = Array.from({ length: 100 }, (_, n) => ({ n, t: `t${n}` }));
+    const collection = await filled(store, bodies, [['n'], ['t']]);
+    assert.is(await store.count(collection, { where: { n: { in: Array.from({ length: 20_000 }, (_, n) => n * 2) } } }), 50);
+    assert.is((await store.find(collection, { where: { t: { in: Array.from({ length: 20_000 }, (_, n) => `t${n * 3}`) } } })).length, 34);
+  },
+
+  async 'fields may have any name'(store) {
+    const fields = ['order', 'select', 'with space', "o'brien", 'UPPER', 'upper', 'ä', '1st', 'position', 'body'];
+    const body = Object.fromEntries(fields.map((field, n) => [field, n]));
+    const collection = await filled(store, [body, {}], fields.map((field) => [field]));
+    for (const [n, field] of fields.entries()) assert.equal(idsOf(await store.find(collection, { where: { [field]: n }, sort: [[field, 1]] })), ['d00'], field);
+  },
+
+  async 'what a prototype holds is no field'(store) {
+    const collection = await filled(store, [{}, { constructor: 'own' }], [['constructor'], ['toString']]);
+    assert.equal(idsOf(await store.find(collection, { where: { constructor: 'own' } })), ['d01']);
+    assert.equal(idsOf(await store.find(collection, { where: { toString: null } })), ['d00', 'd01']);
+  },
+};

@@ -1,0 +1,31 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
+import type { ReadStore } from '../../src/ports/readStore.js';
+import type { ReadStoreFixture } from './readStoreDocuments.js';
+
+/** A new folder of its own. */
+export async function newFolder(): Promise<string> {
+  return mkdtemp(join(tmpdir(), 'gift-read-store-'));
+}
+
+/** An embedded store in a folder of its own, or in the one given, which is removed at the end. */
+export async function embeddedFixture(folder?: string): Promise<ReadStoreFixture> {
+  const dir = folder ?? (await newFolder());
+  const opened: ReadStore[] = [];
+  const open = async (): Promise<ReadStore> => {
+    const store = await openEmbeddedReadStore({ dir });
+    opened.push(store);
+    return store;
+  };
+  return {
+    store: await open(),
+    reopen: open,
+    second: open,
+    async destroy() {
+      for (const store of opened) await store.close();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+}
