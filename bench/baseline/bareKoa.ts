@@ -1,0 +1,21 @@
+/** The least that a Koa server can do: a router, and a constant sent as JSON. `BYTES` is the size of the answer. */
+import type { AddressInfo } from 'node:net';
+import Router from '@koa/router';
+import Koa from 'koa';
+
+const bytes = Number(process.env['BYTES']);
+const frame = JSON.stringify({ data: { text: '' } });
+const body = frame.replace('""', `"${'x'.repeat(Math.max(0, bytes - frame.length))}"`);
+
+const router = new Router();
+router.get('/api/v2/gifts/:giftId', (ctx) => {
+  ctx.type = 'application/json';
+  ctx.body = body;
+});
+const app = new Koa();
+app.use(router.routes());
+const server = app.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
+process.on('SIGTERM', () => {
+  server.close();
+  server.closeAllConnections();
+});

@@ -1,0 +1,68 @@
+/**
+ * Buying 10,000 gifts at once: how long the buyer waits, and how long the service's event loop is held up meanwhile (perf_hooks) and until
+ * every receiver has been told. The simulated card processor answers at once, so all of the time is the service's own.
+ * `--profile=DIR` writes a CPU profile of the service.
+ */
+import { rmSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { buyer, importCatalogue, scratch, tokensOf } from './support/data.js';
+import { table, verdict } from './support/report.js';
+import { type Server, startService } from './support/server.js';
+
+const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, profile: { type: 'string' } } });
+const RECEIVERS = 10_000;
+/** The service is done with a purchase when it uses less than this share of one processor for a second. */
+const IDLE_SHARE = 0.05;
+
+const dir = scratch('purchase');
+importCatalogue(dir);
+const service = await startService(dir, values.profile === undefined ? {} : { profile: values.profile });
+const token = (await tokensOf(service.url, [buyer.username])).get(buyer.username) ?? '';
+
+const receivers = Array.from({ length: RECEIVERS }, (_, n) => (n % 2 === 0 ? { phone_number: `07700 9${String(n).padStart(5, '0')}` } : { user_id: `u${n % 1000}` }));
+const body = JSON.stringify({
+  payment: { method: 'card', reference: buyer.card },
+  purchase: { type: 'gift', reference: 'p1', message: 'Thank you for all you have done this year. Have one on us!', receivers },
+});
+
+/** @returns seconds until the service had nothing more to do. */
+async function idle(server: Server): Promise<number> {
+  const began = performance.now();
+  for (;;) {
+    const before = server.cpuSeconds();
+    await wait(1_000);
+    if (server.cpuSeconds() - before < IDLE_SHARE) return (performance.now() - began) / 1000 - 1;
+  }
+}
+
+await idle(service);
+const rounds: { answer: number; size: number; meanwhile: number; after: number; told: number }[] = [];
+for (let n = 0; n < Number(values.rounds); n++) {
+  await service.loopDelay();
+  const began = performance.now();
+  const response = await fetch(`${service.url}/api/v2/transactions`, { method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body });
+  const text = await response.text();
+  const answer = performance.now() - began;
+  if (response.status !== 201) throw new Error(`the purchase was answered with ${response.status}: ${text.slice(0, 500)}`);
+  const meanwhile = (await service.loopDelay()).max;
+  const told = await idle(service);
+  rounds.push({ answer: answer / 1000, size: text.length, meanwhile, after: (await service.loopDelay()).max, told });
+}
+await service.stop();
+rmSync(dir, { recursive: true });
+
+console.log(`a purchase with ${RECEIVERS.toLocaleString('en')} receivers, half phone numbers, half users`);
+table(
+  rounds.map(({ answer, size, meanwhile, after, told }, n) => ({
+    purchase: String(n + 1),
+    'answered after s': answer,
+    'answer KB': size / 1000,
+    'loop held up meanwhile ms': meanwhile,
+    'all told after s': told,
+    'loop held up until then ms': after,
+  })),
+);
+verdict('slowest answer', Math.max(...rounds.map(({ answer }) => answer)), { atMost: 3 }, ' s');
+verdict('longest hold of the event loop, answering', Math.max(...rounds.map(({ meanwhile }) => meanwhile)), { atMost: 50 }, ' ms');
+verdict('longest hold of the event loop, telling', Math.max(...rounds.map(({ after }) => after)), { atMost: 50 }, ' ms');

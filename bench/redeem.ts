@@ -1,0 +1,63 @@
+/**
+ * Redeeming distinct gifts, durable before 201, with 64 clients at once, against an ordinary CRUD version of the same.
+ * Each gift is redeemed once, by a till of a merchant that it is valid for; both servers keep their files in the same place.
+ * Rounds of both alternate and the median round counts. `--profile=DIR` writes a CPU profile of the service.
+ */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { historyOf, tillOf, tills, tokensOf } from './support/data.js';
+import { type LoadResult, load } from './support/load.js';
+import { median, table, verdict } from './support/report.js';
+import { type Server, startBaseline, startService } from './support/server.js';
+
+const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, amount: { type: 'string', default: '8000' }, profile: { type: 'string' } } });
+const CONNECTIONS = 64;
+const ROUNDS = Number(values.rounds);
+const AMOUNT = Number(values.amount);
+
+const data = historyOf((ROUNDS + 1) * AMOUNT * 2.2, { fresh: true });
+const { dir } = data;
+const unredeemed = data.gifts.filter(({ status }) => status === 'issued').slice(0, (ROUNDS + 1) * AMOUNT);
+
+const service = await startService(dir, values.profile === undefined ? {} : { profile: values.profile });
+const tokens = await tokensOf(service.url, tills);
+const json = { 'Content-Type': 'application/json' };
+const ours = join(dir, 'redeem.jsonl');
+const theirs = join(dir, 'crud.jsonl');
+const lines = unredeemed.map((gift, n) => {
+  const { username, location } = tillOf(gift);
+  const body = JSON.stringify({ location_id: location });
+  const headers = { Authorization: `Bearer ${tokens.get(username) ?? ''}` };
+  return { ours: JSON.stringify({ path: `/api/v2/gifts/${gift.id}/redemptions`, headers, body }), theirs: JSON.stringify({ path: `/api/v2/gifts/g${n}/redemptions`, body }) };
+});
+writeFileSync(ours, lines.map((line) => line.ours).join('\n'));
+writeFileSync(theirs, lines.map((line) => line.theirs).join('\n'));
+const crud = await startBaseline('crud', dir, { DATABASE: join(dir, 'crud.db'), GIFTS: String(unredeemed.length) });
+
+interface Round extends LoadResult {
+  /** Processor time a request, in microseconds, all threads. */
+  readonly cpu: number;
+}
+
+async function round(server: Server, requests: string, index: number): Promise<Round> {
+  const before = server.cpuSeconds();
+  const pick = { kind: 'once', skip: index * AMOUNT, amount: AMOUNT } as const;
+  const result = await load({ url: server.url, method: 'POST', connections: CONNECTIONS, requests, pick, headers: json, expect: 201 });
+  return { ...result, cpu: ((server.cpuSeconds() - before) / result.requests) * 1e6 };
+}
+
+await round(crud, theirs, 0);
+await round(service, ours, 0);
+const rounds: { crud: Round; service: Round }[] = [];
+for (let n = 1; n <= ROUNDS; n++) rounds.push({ crud: await round(crud, theirs, n), service: await round(service, ours, n) });
+await Promise.all([service.stop(), crud.stop()]);
+rmSync(dir, { recursive: true });
+
+const row = (name: string, key: 'crud' | 'service'): Record<string, string | number> => {
+  const of = (figure: keyof Round): number => median(rounds.map((one) => one[key][figure]));
+  return { server: name, 'redeems/s': of('perSecond'), 'p50 ms': of('p50'), 'p99 ms': of('p99'), 'CPU µs/request': of('cpu'), 'clients busy': of('clients') };
+};
+console.log(`${AMOUNT.toLocaleString('en')} redeems a round, ${CONNECTIONS} clients, every one on disk before its 201`);
+table([row('CRUD on one SQLite table', 'crud'), row('gift commerce', 'service')]);
+verdict('times what CRUD does', median(rounds.map((one) => one.service.perSecond / one.crud.perSecond)), { atLeast: 2 });

@@ -1,0 +1,29 @@
+/** Prints what a bench found: a small table, and whether it is enough. */
+
+/** The middle one of several figures: one disturbed round changes nothing. */
+export function median(figures: readonly number[]): number {
+  const sorted = [...figures].sort((one, other) => one - other);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+/** Prints columns under a heading each; numbers are aligned right. */
+export function table(rows: readonly Readonly<Record<string, string | number>>[]): void {
+  const names = Object.keys(rows[0] ?? {});
+  const cells = rows.map((row) => names.map((name) => shown(row[name] ?? '')));
+  const widths = names.map((name, column) => Math.max(name.length, ...cells.map((row) => row[column]?.length ?? 0)));
+  const line = (row: readonly string[]): string => row.map((cell, column) => (column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0))).join('  ');
+  console.log([line(names), ...cells.map(line)].join('\n'));
+}
+
+function shown(value: string | number): string {
+  if (typeof value === 'string') return value;
+  return value >= 100 ? Math.round(value).toLocaleString('en') : value.toFixed(value >= 10 ? 1 : 2);
+}
+
+/** Says whether a figure is good enough; a bench with one that isn't fails. */
+export function verdict(what: string, figure: number, bound: { readonly atLeast: number } | { readonly atMost: number }, unit = ''): void {
+  const good = 'atLeast' in bound ? figure >= bound.atLeast : figure <= bound.atMost;
+  const wanted = 'atLeast' in bound ? `at least ${bound.atLeast}` : `at most ${bound.atMost}`;
+  console.log(`${good ? 'ok  ' : 'FAIL'} ${what}: ${shown(figure)}${unit} (${wanted}${unit})`);
+  if (!good) process.exitCode = 1;
+}

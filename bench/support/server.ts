@@ -1,0 +1,92 @@
+/** Starts what is measured in a process of its own: the service, or a baseline to hold it against. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+/** Longest event-loop delays since they were last asked for, in milliseconds. */
+export interface LoopDelay {
+  readonly max: number;
+  readonly p99: number;
+}
+
+/** A running server. */
+export interface Server {
+  readonly url: string;
+  readonly pid: number;
+  /** From starting the process until it said where it listens, in milliseconds. */
+  readonly startMs: number;
+  /** From starting the process until it answered that it is ready; only of the service. */
+  readonly readyMs: number;
+  /** Seconds of processor time used so far, all threads. */
+  cpuSeconds(): number;
+  /** Resident memory in MB (10^6 bytes). */
+  residentMb(): number;
+  /** Of the main thread, since the last call. */
+  loopDelay(): Promise<LoopDelay>;
+  stop(): Promise<void>;
+}
+
+const dist = fileURLToPath(new URL('../..', import.meta.url));
+/** How long anything may take to start: a folder that was never opened is folded first. */
+const START_MS = 1_200_000;
+const TICKS_PER_SECOND = 100;
+
+/** Starts the service on a data folder; its log goes to `service.log` there. `profile`: a folder that a CPU profile is written to at the end. */
+export async function startService(dir: string, options: { readonly roles?: string; readonly profile?: string } = {}): Promise<Server> {
+  const log = join(dir, 'service.log');
+  const env = { PATH: process.env['PATH'], DATA_DIR: dir, PORT: '0', LOG_LEVEL: 'info', ...(options.roles === undefined ? {} : { ROLES: options.roles }) };
+  const profiling = options.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profile}`];
+  return start([...profiling, '--import', join(dist, 'bench/support/loopProbe.js'), join(dist, 'src/main.js')], env, log, /"url":"([^"]+)"/, '/readyz');
+}
+
+/** Starts a baseline of `bench/baseline` with its settings. */
+export async function startBaseline(name: string, dir: string, settings: Readonly<Record<string, string>>): Promise<Server> {
+  const env = { PATH: process.env['PATH'], ...settings };
+  return start(['--import', join(dist, 'bench/support/loopProbe.js'), join(dist, `bench/baseline/${name}.js`)], env, join(dir, `${name}.log`), /^(http\S+)$/m);
+}
+
+async function start(args: readonly string[], env: NodeJS.ProcessEnv, log: string, listening: RegExp, ready?: string): Promise<Server> {
+  const output = openSync(log, 'w');
+  const began = performance.now();
+  const child = spawn(process.execPath, [...args], { env, stdio: ['ignore', output, output, 'ipc'] });
+  closeSync(output);
+  const url = await until(child, log, () => listening.exec(readFileSync(log, 'utf8'))?.[1]);
+  const startMs = performance.now() - began;
+  if (ready !== undefined) await until(child, log, async () => ((await fetch(url + ready)).status === 200 ? true : undefined));
+  const pid = child.pid ?? 0;
+  return {
+    url,
+    pid,
+    startMs,
+    readyMs: performance.now() - began,
+    cpuSeconds() {
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ');
+      return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+    },
+    residentMb: () => (Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024) / 1e6,
+    async loopDelay() {
+      child.send('loopDelay');
+      const [delay] = (await once(child, 'message')) as [LoopDelay];
+      return delay;
+    },
+    async stop() {
+      if (child.exitCode !== null) return;
+      const ended = once(child, 'exit');
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+async function until<T>(child: ChildProcess, log: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> {
+  const deadline = performance.now() + START_MS;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (child.exitCode !== null || performance.now() > deadline) throw new Error(`the server did not start:\n${readFileSync(log, 'utf8').slice(-4_000)}`);
+    await wait(5);
+  }
+}
