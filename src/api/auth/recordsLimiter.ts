@@ -2,6 +2,10 @@
 import { RateLimiterRes } from 'rate-limiter-flexible';
 import RateLimiterStoreAbstract from 'rate-limiter-flexible/lib/RateLimiterStoreAbstract.js';
 import type { Records } from '../../ports/readStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+
+/** A lost compare-and-set means that another one's count was stored, so this many in a row are a fault of the store. */
+const MAX_TURNS = 1_000;
 
 interface Count {
   readonly points: number;
@@ -25,8 +29,7 @@ export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
   }
 
   override async _upsert(key: string, points: number, msDuration: number, forceExpire: boolean): Promise<Count> {
-    // Losing a turn means that another one's count was stored, so this ends.
-    for (;;) {
+    for (let turn = 0; turn < MAX_TURNS; turn += 1) {
       const record = await this.#records.get<Count>(key);
       const old = record !== undefined && !forceExpire && record.value.expire > this.#now() ? record.value : undefined;
       const next = { points: Math.max(0, (old?.points ?? 0) + points), expire: old?.expire ?? this.#now() + msDuration };
@@ -35,6 +38,7 @@ export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
       const version = await this.#records.put(key, next, { expected: record?.version ?? 0, expiresAt: next.expire });
       if (version !== undefined) return next;
     }
+    throw new UnavailableError('a counter could not be stored');
   }
 
   override async _get(key: string): Promise<Count | null> {

@@ -1,7 +1,7 @@
 /** Who stands behind a session: its client and user, as long as nothing has happened to them since it began. */
 import type { AccountDocument, ClientDocument, UserDocument } from '../../projections/accounts.js';
 import type { ReadModel } from '../../projections/readModel.js';
-import { FRESH_MS, freshCache } from './freshCache.js';
+import { FRESH_MS, type FreshCache, freshCache } from './freshCache.js';
 import type { Session } from './rotation.js';
 
 /** The client, and the user unless it is the client's own session. */
@@ -49,8 +49,7 @@ export function accounts(model: ReadModel<AccountDocument>, now: () => number): 
       const itsUser = session.user === null ? NOBODY : users.peek(session.user);
       // Nearly every request ends here, so it costs two look-ups in memory and no promise.
       if (itsClient !== undefined && itsUser !== undefined) return standing(session, itsClient.value, itsUser.value);
-      const [loadedClient, loadedUser] = await Promise.all([itsClient?.value ?? clients.load(session.client), itsUser?.value ?? users.load(session.user ?? '')]);
-      return standing(session, loadedClient, loadedUser);
+      return standing(session, ...(await Promise.all([known(clients, session.client), session.user === null ? undefined : known(users, session.user)])));
     },
   };
 }
@@ -60,4 +59,9 @@ export function standing(session: Session, client: ClientDocument | undefined, u
   if (client?.active !== true || client.credential !== session.clientCredential) return undefined;
   if (session.user === null) return { client };
   return user?.active === true && user.credential === session.userCredential ? { client, user } : undefined;
+}
+
+async function known<V>(cache: FreshCache<V>, key: string): Promise<V> {
+  const fresh = cache.peek(key);
+  return fresh === undefined ? cache.load(key) : fresh.value;
 }

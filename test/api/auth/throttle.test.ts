@@ -130,6 +130,12 @@ test('an attempt that could not be decided is not counted', async () => {
   await tries(one, by('ada')).then(() => assert.unreachable(), (error) => assert.instance(error, UnavailableError));
 });
 
+test('a store that never takes a count is unavailable, not endless', async () => {
+  const { clock, records } = setUp();
+  const stubborn = throttle({ ...records, put: async () => undefined, get: async () => undefined }, hash, clock.now);
+  await tries(stubborn, by('ada')).then(() => assert.unreachable(), (error) => assert.instance(error, UnavailableError));
+});
+
 test('a reservation that finds a counter full gives the others back', async () => {
   const { records, one } = setUp();
   // The address is used up between the check and the reservation.
