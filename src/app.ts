@@ -45,9 +45,8 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
     // Listening comes first and closes last but for the engines, so that a taken port is found before anything starts to work.
     const listener = config.roles.has('api') ? await listen(config.port, config.host) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listen(config.metricsPort, config.host);
-    const unused = [listener, healthListener];
     const engines = await openEngines(config, logger, open).catch(async (error: unknown) => {
-      await Promise.all(unused.map((one) => one?.close()));
+      await Promise.all([listener, healthListener].map(async (one) => one?.close()));
       throw error;
     });
     const models = openReadModels(engines.store);

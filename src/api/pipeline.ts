@@ -9,7 +9,7 @@ import type { Records } from '../ports/readStore.js';
 import { giftIdOf } from '../domain/giftIds.js';
 import type { Principal } from './auth/principal.js';
 import { readBody } from './body.js';
-import { ERRORS, HttpError, answerOf } from './errors.js';
+import { type ErrorCode, HttpError, answerOf } from './errors.js';
 import { type HeldKey, type StoredAnswer, bodyHashOf, idempotencyKey, isDecided, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
 import { hasLongList, jsonBody } from './json.js';
 import type { PositionGate } from './positions.js';
@@ -208,8 +208,8 @@ function replay(ctx: Context, stored: StoredAnswer): void {
 }
 
 /** The errors that any route of this kind may answer, beside its own. */
-export function commonErrors(route: Route): (keyof typeof ERRORS)[] {
-  const codes: (keyof typeof ERRORS)[] = ['internal', 'unavailable'];
+export function commonErrors(route: Route): ErrorCode[] {
+  const codes: ErrorCode[] = ['internal', 'unavailable'];
   if (route.caller !== 'none') codes.push('authentication_failed');
   if (route.caller === 'user') codes.push('forbidden');
   if (route.path.startsWith('/api/v2/')) codes.push('invalid_position');

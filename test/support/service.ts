@@ -1,0 +1,230 @@
+/** Starts the service for HTTP tests: in this process, or (`split`) one process per role on one data folder, with a small catalogue of its own. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pino from 'pino';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
+import { startApp } from '../../src/app.js';
+import { type ImportReport, importCatalogue } from '../../src/commands/import/importCatalogue.js';
+import { type Config, loadConfig } from '../../src/config.js';
+import { type KeyedHash, keyedHash } from '../../src/domain/keyedHash.js';
+import { loadKeys } from '../../src/keys.js';
+import type { EventStore } from '../../src/ports/eventStore.js';
+import { CATALOGUE } from './testCatalogue.js';
+
+/** An answer, read whole. */
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** The body as JSON; `undefined` where it is none. */
+  readonly json: Json;
+}
+
+/** JSON as tests look into it: whatever a test asserts, it asserts. */
+// eslint-disable-next-line typescript/no-explicit-any -- every look-up in a test is itself an assertion
+export type Json = any;
+
+/** What a request carries. */
+export interface Asking {
+  readonly token?: string;
+  /** Sent as JSON; a string or bytes as they are. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly key?: string;
+}
+
+/** A running service. */
+export interface Service {
+  readonly url: string;
+  readonly dataDir: string;
+  /** A second handle on the log, to look at what stands there. */
+  readonly events: EventStore;
+  readonly hash: KeyedHash;
+  /** Every line logged so far, where it runs in this process. */
+  readonly log: readonly string[];
+  ask(method: string, path: string, asking?: Asking): Promise<Reply>;
+  /** An access token of the client itself. */
+  clientToken(client?: string): Promise<string>;
+  /** An access token of a user of the catalogue; remembered between calls. */
+  userToken(user: string, client?: string): Promise<string>;
+  /** Imports more entries. */
+  import(file: object): Promise<ImportReport>;
+  close(): Promise<void>;
+}
+
+/** How to start it. */
+export interface ServiceOptions {
+  /** Settings beside those that tests want anyway. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** One process per role; default: whether TEST_TOPOLOGY is `split`. */
+  readonly split?: boolean;
+  /** The data folder to go on with; default a fresh one, removed in the end. */
+  readonly dataDir?: string;
+  /** What is imported first; default the test catalogue. */
+  readonly catalogue?: object;
+}
+
+const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
+const SPLIT_ROLES = ['worker', 'projector', 'processor', 'api'];
+
+/** Starts it and waits until it is ready. */
+export async function startService(options: ServiceOptions = {}): Promise<Service> {
+  const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'gift-service-'));
+  const env = { LOG_LEVEL: 'info', PORT: '0', CHARGE_WAIT_MS: '5000', ...options.env, DATA_DIR: dataDir };
+  const config = loadConfig(env);
+  const { hashKey } = loadKeys(config);
+  const hash = keyedHash(hashKey);
+  const events = await openEmbeddedEventStore({ dir: dataDir });
+  const importMore = (file: object): Promise<ImportReport> =>
+    importCatalogue({ events, hash, now: () => new Date().toISOString() }, file, { by: { user: 'cli:test' } });
+  if (options.catalogue !== undefined || options.dataDir === undefined) await importMore(options.catalogue ?? CATALOGUE);
+
+  const log: string[] = [];
+  const split = options.split ?? process.env['TEST_TOPOLOGY'] === 'split';
+  const running = split ? await startProcesses(env) : await startHere(config, log);
+  await untilReady(running.url);
+
+  const tokens = new Map<string, Promise<string>>();
+  const ask = (method: string, path: string, asking: Asking = {}): Promise<Reply> => request(running.url + path, method, asking);
+  const grant = async (token: string | undefined, body: object): Promise<string> => {
+    const reply = await ask('POST', '/oauth/token', { body, ...(token === undefined ? {} : { token }) });
+    if (reply.status !== 200) throw new Error(`no token: ${reply.status} ${reply.text}`);
+    return reply.json['access_token'] as string;
+  };
+  const remembered = (name: string, make: () => Promise<string>): Promise<string> => {
+    const known = tokens.get(name) ?? make();
+    tokens.set(name, known);
+    return known;
+  };
+  const clientToken = (client = 'app'): Promise<string> =>
+    remembered(`client ${client}`, () => grant(undefined, { grant_type: 'client_credentials', client_id: client, client_secret: `${client}-secret` }));
+
+  return {
+    url: running.url,
+    dataDir,
+    events,
+    hash,
+    log,
+    ask,
+    clientToken,
+    userToken: (user, client = 'app') =>
+      remembered(`user ${user} ${client}`, async () => grant(await clientToken(client), { grant_type: 'password', username: `${user}@test.example`, password: `${user}-password` })),
+    import: importMore,
+    async close() {
+      await running.close();
+      await events.close();
+      if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Sends one request, whatever the path looks like. */
+export async function request(url: string, method: string, { token, body, headers = {}, key }: Asking = {}): Promise<Reply> {
+  const all: Record<string, string> = { ...headers };
+  if (token !== undefined) all['authorization'] = `Bearer ${token}`;
+  if (key !== undefined) all['idempotency-key'] = key;
+  const raw = typeof body === 'string' || body instanceof Uint8Array;
+  if (body !== undefined && all['content-type'] === undefined) all['content-type'] = 'application/json';
+  const content = body === undefined ? {} : { body: raw ? body : JSON.stringify(body) };
+  const response = await fetch(url, { method, headers: all, redirect: 'manual', ...content } as RequestInit);
+  const text = await response.text();
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    json = undefined;
+  }
+  return { status: response.status, headers: response.headers, text, json: json as Json };
+}
+
+interface Running {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+async function startHere(config: Config, log: string[]): Promise<Running> {
+  const logger = pino({ level: config.logLevel }, { write: (line: string) => void log.push(line) });
+  const app = await startApp(config, logger);
+  return { url: app.url ?? '', close: () => app.close() };
+}
+
+/** A process of the service. */
+export interface ServiceProcess {
+  readonly child: ChildProcess;
+  /** Where it serves; `undefined` without the role `api`. */
+  readonly url: string | undefined;
+  readonly lines: readonly string[];
+  /** Ends it and waits for its end. */
+  end(signal?: NodeJS.Signals): Promise<void>;
+}
+
+/** Starts `main` as a process of its own, and waits until it says that it has started. */
+export async function startProcess(env: Readonly<Record<string, string>>): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [MAIN], { env: { ...cleanEnv(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const lines: string[] = [];
+  const ended = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+  });
+  const url = await new Promise<string | undefined>((resolve, reject) => {
+    let rest = '';
+    const read = (chunk: Buffer): void => {
+      const parts = (rest + chunk.toString()).split('\n');
+      rest = parts.pop() ?? '';
+      for (const line of parts) {
+        lines.push(line);
+        if (line.includes('"msg":"started"')) resolve((JSON.parse(line) as { url?: string }).url);
+      }
+    };
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
+    child.once('exit', (code) => reject(new Error(`the service ended with ${code}: ${lines.join('\n')}${rest}`)));
+  });
+  return {
+    child,
+    url,
+    lines,
+    async end(signal = 'SIGTERM') {
+      child.kill(signal);
+      await ended;
+    },
+  };
+}
+
+function cleanEnv(): Record<string, string> {
+  return { PATH: process.env['PATH'] ?? '', ...(process.env['NODE_V8_COVERAGE'] === undefined ? {} : { NODE_V8_COVERAGE: process.env['NODE_V8_COVERAGE'] }) };
+}
+
+async function startProcesses(env: Readonly<Record<string, string>>): Promise<Running> {
+  const processes: ServiceProcess[] = [];
+  for (const ROLES of SPLIT_ROLES) processes.push(await startProcess({ ...env, ROLES }));
+  const url = processes.find((one) => one.url !== undefined)?.url;
+  if (url === undefined) throw new Error('no process serves the API');
+  return {
+    url,
+    async close() {
+      for (const one of processes.reverse()) await one.end();
+    },
+  };
+}
+
+/** Waits until `/readyz` says so. */
+export async function untilReady(url: string): Promise<void> {
+  for (let wait = 0; wait < 400; wait++) {
+    const reply = await request(`${url}/readyz`, 'GET').catch(() => undefined);
+    if (reply?.status === 200) return;
+    await sleep(25);
+  }
+  throw new Error(`${url} did not get ready: ${(await request(`${url}/readyz`, 'GET')).text}`);
+}
+
+/** Looks again until `look` gives something. */
+export async function eventually<T>(look: () => Promise<T | undefined>, withinMs = 5000): Promise<T> {
+  for (const end = performance.now() + withinMs; ; await sleep(20)) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (performance.now() > end) throw new Error(`not within ${withinMs} ms`);
+  }
+}
