@@ -86,11 +86,12 @@ async function findIn({ products, words }: Index, query: readonly string[]): Pro
   return inOrder([...scores], products);
 }
 
-const FIELDS = { boost: { name: 3, description: 1, brand: 0.5 } } satisfies SearchOptions;
+/** An unfinished word says more than a mistyped one. */
+const WEIGHTS = { boost: { name: 3, description: 1, brand: 0.5 }, weights: { prefix: 0.6, fuzzy: 0.3 } } satisfies SearchOptions;
 /** One error in words from 4 letters on, two from 8. */
-const CLOSE = { ...FIELDS, prefix: true, fuzzy: (word: string) => (word.length >= 8 ? 2 : word.length >= 4 ? 1 : false) } satisfies SearchOptions;
+const CLOSE = { ...WEIGHTS, prefix: true, fuzzy: (word: string) => (word.length >= 8 ? 2 : word.length >= 4 ? 1 : false) } satisfies SearchOptions;
 /** Two errors, which is also two letters that changed places. */
-const LOOSE = { ...FIELDS, prefix: true, fuzzy: (word: string) => (word.length >= 4 ? 2 : false) } satisfies SearchOptions;
+const LOOSE = { ...WEIGHTS, prefix: true, fuzzy: (word: string) => (word.length >= 4 ? 2 : false) } satisfies SearchOptions;
 
 /** Word by word, with a pause after each: a search of many words never holds up other requests. */
 async function scoresOf(words: MiniSearch<Entry>, query: readonly string[], options: SearchOptions): Promise<Scores> {

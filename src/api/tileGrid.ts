@@ -56,11 +56,10 @@ export function placeOf(longitude: number, latitude: number): Place {
 export function coveringGrid(box: Box): TileGrid {
   const start = placeOf(box.west, box.north);
   const end = placeOf(box.east, box.south);
-  for (let z = MAX_ZOOM; z > 0; z--) {
-    const grid = gridAt(z, start, end, box.west > box.east);
-    if (grid.columns * grid.rows <= MAX_TILES) return grid;
-  }
-  return { z: 0, west: 0, columns: 1, top: 0, rows: 1 };
+  const at = (z: number): TileGrid => gridAt(z, start, end, box.west > box.east);
+  let grid = at(MAX_ZOOM);
+  while (grid.columns * grid.rows > MAX_TILES) grid = at(grid.z - 1);
+  return grid;
 }
 
 /** Scaling by a power of two is exact, so a point's tile is the same wherever it is worked out. */
