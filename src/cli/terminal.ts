@@ -1,5 +1,4 @@
 /** What a command has to do with its surroundings, so that it can be run in a test as in a shell; and the exit codes (decisions 11). */
-import { once } from 'node:events';
 import { hostname, userInfo } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import type { Caller } from '../ports/eventStore.js';
@@ -30,10 +29,21 @@ export class CommandFailure extends Error {
 /** Writes lines at the speed of the reader. When nobody reads any more (`| head`), the rest is dropped quietly. */
 export async function writeLines(out: Writable, lines: Iterable<string>): Promise<void> {
   for (const line of lines) {
-    if (out.destroyed || out.writableEnded) return;
-    // A pipe that closes while it is waited for ends the wait as well.
-    if (!out.write(`${line}\n`)) await Promise.race([once(out, 'drain'), once(out, 'close'), once(out, 'error')]);
+    if (out.destroyed || out.errored !== null) return;
+    if (!out.write(`${line}\n`)) await drained(out);
   }
+}
+
+/** A pipe that closes or breaks while it is waited for ends the wait as well. */
+async function drained(out: Writable): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const events = ['drain', 'close', 'error'];
+    const go = (): void => {
+      for (const event of events) out.off(event, go);
+      resolve();
+    };
+    for (const event of events) out.on(event, go);
+  });
 }
 
 /** Who gives commands here: `cli:<system user>@<host>`. */

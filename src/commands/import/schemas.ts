@@ -28,7 +28,7 @@ const text = (minLength: number, maxLength: number): object => ({
 const name = text(1, 200);
 const longText = text(0, 10_000);
 const imageUrl = { type: 'string', maxLength: 2_000, pattern: '^(https?://[^\\s\\p{Cc}\\p{Cs}]+)?$', description: 'must be an http or https address, or empty' };
-const flag = { type: 'integer', enum: [0, 1] };
+const flag = { enum: [0, 1] };
 const bool = { type: 'boolean' };
 const days = { type: 'integer', minimum: 1, maximum: 36_500 };
 const argon2 = {
@@ -63,7 +63,7 @@ export const ENTRY_SCHEMAS: Readonly<Record<ArrayName, EntrySchema>> = {
     ['address', 'postcode'],
   ),
   segments: entry(
-    { id, name, voucherType: { type: 'string', enum: ['qr', 'alpha/qr', 'alpha/pin'] }, expiry: days, configuration: { type: 'object' } },
+    { id, name, voucherType: { enum: ['qr', 'alpha/qr', 'alpha/pin'] }, expiry: days, configuration: { type: 'object' } },
     ['configuration'],
   ),
   products: entry(
@@ -90,9 +90,9 @@ export const ENTRY_SCHEMAS: Readonly<Record<ArrayName, EntrySchema>> = {
       phone_number: { type: 'string', maxLength: 40 },
       device_tokens: { type: 'array', items: text(1, 4_096), maxItems: 100 },
       active: bool,
-      roles: { type: 'array', items: { type: 'string', enum: ['support', 'auditor'] } },
+      roles: { type: 'array', items: { enum: ['support', 'auditor'] } },
       merchant_id: id,
-      permissions: { type: 'array', items: { type: 'string', enum: ['redeem', 'unredeem'] } },
+      permissions: { type: 'array', items: { enum: ['redeem', 'unredeem'] } },
     },
     ['password', 'password_hash', 'name', 'locale', 'phone_number', 'device_tokens', 'active', 'roles', 'merchant_id', 'permissions'],
   ),
@@ -100,7 +100,7 @@ export const ENTRY_SCHEMAS: Readonly<Record<ArrayName, EntrySchema>> = {
   payment_methods: entry(
     {
       reference: id,
-      kind: { type: 'string', enum: ['card', 'wallet'] },
+      kind: { enum: ['card', 'wallet'] },
       users: ids,
       customer: text(1, 64),
       prepaid: bool,

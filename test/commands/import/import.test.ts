@@ -1,0 +1,316 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { ImportFaultsError } from '../../../src/commands/import/faults.js';
+import { ImportInterruptedError, PruneNeedsYesError } from '../../../src/commands/import/importCatalogue.js';
+import { verifyPassword } from '../../../src/commands/passwords.js';
+import { ConflictError } from '../../../src/ports/eventStore.js';
+import { PASSWORD_HASH, failureOf, fileWith, importInto, testHash, wholeFile } from '../../support/importFile.js';
+import { type MemoryEvents, memoryEvents } from '../../support/memoryEvents.js';
+
+/** What was appended since, as `stream Type`. */
+const since = (events: MemoryEvents, from: number): string[] => events.log.slice(from).map(({ stream, type }) => `${stream} ${type}`);
+const usernameStream = (name: string): string => `username-${testHash('username', name)}`;
+const phoneStream = (number: string): string => `phone-${testHash('phone', number)}`;
+const codeStream = (code: string): string => `voucherCode-g1-${testHash('code', code)}`;
+const test = suite('commands/import');
+
+test('everything is appended, what is referred to first, with its defaults', async () => {
+  const events = memoryEvents();
+  const report = await importInto(events, wholeFile());
+  const streams = since(events, 0);
+  assert.equal(streams.slice(0, 4).toSorted(), [
+    `${phoneStream('+447700900001')} PhoneTaken`, `${phoneStream('+447700900002')} PhoneTaken`, `${usernameStream('ann')} UsernameTaken`, `${usernameStream('bob')} UsernameTaken`,
+  ].toSorted());
+  assert.equal(streams.slice(4), [
+    'integration-1 IntegrationAdded', 'merchant-m1 MerchantAdded', 'segment-g1 SegmentAdded', 'brand-b1 BrandAdded', 'brand-b2 BrandAdded', 'product-p1 ProductAdded',
+    'product-p2 ProductAdded', 'store-s1 StoreAdded', 'category-c1 CategoryAdded', 'user-u1 UserAdded', 'user-u2 UserAdded', 'client-app ClientAdded',
+    'paymentMethod-card_1 PaymentMethodAdded', 'paymentMethod-w1 PaymentMethodAdded', 'wallet-w1 WalletToppedUp', `${codeStream('CODE-1')} VoucherCodeAdded`, `${codeStream('CODE-2')} VoucherCodeAdded`,
+  ]);
+  const dataOf = (stream: string): unknown => events.log.find((event) => event.stream === stream)?.data;
+  assert.equal(dataOf('brand-b2'), {
+    id: 'b2', name: 'Both', merchant_id: 'm1', integration_id: null, consolidated: 1, consolidated_products: [], description: '', image_url: '', active: true, visible_to: null,
+  });
+  assert.equal(dataOf('product-p1'), { id: 'p1', brand_id: 'b1', name: 'Coffee', description: '', sale_price: 250, image_url: '', active: true, segments: ['g1'], valid_days: 365 });
+  assert.equal(dataOf('user-u1'), {
+    id: 'u1', username: 'Ann', password_hash: PASSWORD_HASH, name: '', locale: null, phone_number: '+447700900001', device_tokens: [], active: true, roles: [], merchant_id: null, permissions: [],
+  });
+  assert.equal(dataOf('client-app'), { id: 'app', secret_hash: PASSWORD_HASH, name: 'App', active: true, users: ['u1'] });
+  assert.equal(dataOf('paymentMethod-card_1'), { reference: 'card_1', kind: 'card', users: ['u1'], customer: 'cus_1', prepaid: false, active: true });
+  assert.equal(dataOf('wallet-w1'), { top_up_id: 't1', amount: 500 });
+  assert.equal(dataOf(codeStream('CODE-2')), { segment_id: 'g1', code: 'CODE-2', pin: null });
+  assert.is(report.events, 21);
+  assert.is(report.position, events.log.at(-1)?.position);
+  assert.is(report.changes.length, 17);
+  assert.is(report.unchanged, 0);
+});
+
+test('every event tells who, when and which import', async () => {
+  const events = memoryEvents();
+  await importInto(events, wholeFile());
+  await importInto(events, { merchants: [{ id: 'm2', name: 'Other' }] });
+  const [first] = events.log;
+  for (const event of events.log.slice(0, -1)) assert.equal(event.metadata, first?.metadata);
+  assert.equal(first?.metadata.by, { user: 'cli:tester@host' });
+  assert.is(first?.at, '2026-03-01T10:00:00.000Z');
+  assert.is.not(events.log.at(-1)?.metadata.commandId, first?.metadata.commandId);
+  assert.is(new Set(events.log.map(({ id }) => id)).size, events.log.length);
+});
+
+test('the same file again appends nothing', async () => {
+  const events = memoryEvents();
+  await importInto(events, wholeFile());
+  const report = await importInto(events, wholeFile());
+  assert.equal(report, { dryRun: false, changes: [], unchanged: 16, events: 0 });
+});
+
+test('a changed entry appends only its change', async () => {
+  const events = memoryEvents();
+  await importInto(events, wholeFile());
+  const before = events.log.length;
+  const report = await importInto(events, fileWith((file) => {
+    Object.assign(file['products']![0]!, { name: 'Espresso', sale_price: 200 });
+    Object.assign(file['segments']![0]!, { configuration: { deep: [{ ok: true }], width: 2 } });
+    Object.assign(file['voucher_codes']![0]!, { pin: '4321' });
+    Object.assign(file['payment_methods']![1]!, { top_ups: [{ id: 't1', amount: 500 }, { id: 't2', amount: 70 }] });
+  }));
+  assert.equal(events.log.slice(before).map(({ stream, type, data }) => [stream, type, data]), [
+    ['product-p1', 'ProductChanged', { name: 'Espresso', sale_price: 200 }],
+    ['wallet-w1', 'WalletToppedUp', { top_up_id: 't2', amount: 70 }],
+    [codeStream('CODE-1'), 'VoucherCodeChanged', { pin: '4321' }],
+  ]);
+  assert.equal(report.changes, [
+    { action: 'change', array: 'products', id: 'p1', fields: ['name', 'sale_price'] },
+    { action: 'add', array: 'top_ups', id: 'w1/t2' },
+    { action: 'change', array: 'voucher_codes', id: `g1-${testHash('code', 'CODE-1')}`, fields: ['pin'] },
+  ]);
+});
+
+test('top-ups follow whatever else stands in the wallet', async () => {
+  const events = memoryEvents();
+  events.given('wallet-w1', { type: 'WalletDebited', data: { transaction_id: 't', amount: 5 } });
+  await importInto(events, wholeFile());
+  assert.is(events.log.filter(({ stream }) => stream === 'wallet-w1').at(-1)?.revision, 1);
+});
+
+test('a plain password is hashed, and hashed again only when it is another one', async () => {
+  const events = memoryEvents();
+  const file = (password: string, secret: string) => ({ users: [{ id: 'u', username: 'u', password }], clients: [{ id: 'c', name: 'C', secret }] });
+  await importInto(events, file('first', 'one'));
+  const hash = (events.log.find(({ type }) => type === 'UserAdded')?.data as { password_hash: string }).password_hash;
+  assert.ok(await verifyPassword(hash, 'first'));
+  assert.not.match(JSON.stringify(events.log), /first|"one"/);
+  assert.is((await importInto(events, file('first', 'one'))).events, 0);
+  const report = await importInto(events, file('second', 'one'));
+  assert.equal(report.changes, [{ action: 'change', array: 'users', id: 'u', fields: ['password_hash'] }]);
+  assert.ok(await verifyPassword((events.log.at(-1)?.data as { password_hash: string }).password_hash, 'second'));
+  assert.is((await importInto(events, file('second', 'two'))).changes[0]?.array, 'clients');
+});
+
+test('two users swap usernames and numbers in one file', async () => {
+  const events = memoryEvents();
+  await importInto(events, wholeFile());
+  const before = events.log.length;
+  await importInto(events, fileWith((file) => {
+    const [ann, bob] = file['users']!;
+    [ann!['username'], bob!['username']] = [bob!['username'], ann!['username']];
+    [ann!['phone_number'], bob!['phone_number']] = [bob!['phone_number'], ann!['phone_number']];
+  }));
+  const types = events.log.slice(before).map(({ type }) => type);
+  assert.equal(types.slice(0, 4).toSorted(), ['PhoneGivenUp', 'PhoneGivenUp', 'UsernameGivenUp', 'UsernameGivenUp']);
+  assert.equal(types.slice(4, 8).toSorted(), ['PhoneTaken', 'PhoneTaken', 'UsernameTaken', 'UsernameTaken']);
+  assert.equal(events.log.slice(before + 8).map(({ data }) => data), [{ username: 'Bob', phone_number: '+447700900002' }, { username: 'Ann', phone_number: '+447700900001' }]);
+  assert.equal(events.log.filter(({ stream }) => stream === phoneStream('+447700900001')).map(({ type, data }) => [type, data]), [
+    ['PhoneTaken', { user_id: 'u1' }], ['PhoneGivenUp', { user_id: 'u1' }], ['PhoneTaken', { user_id: 'u2' }],
+  ]);
+});
+
+test('a number moves on to a new user when its holder gives it up in the same file, or is pruned', async () => {
+  const newcomer = { id: 'u3', username: 'Cy', password_hash: PASSWORD_HASH, phone_number: '07700 900001' };
+  const movedOn = memoryEvents();
+  await importInto(movedOn, wholeFile());
+  await importInto(movedOn, fileWith((file) => {
+    delete file['users']![0]!['phone_number'];
+    file['users']!.push(newcomer);
+  }));
+  const pruned = memoryEvents();
+  const [, bob] = wholeFile().users;
+  const users = [{ id: 'u1', username: 'Ann', password_hash: PASSWORD_HASH, phone_number: '07700 900001' }, bob];
+  await importInto(pruned, { merchants: wholeFile().merchants, users });
+  await importInto(pruned, { users: [{ ...newcomer, username: 'ANN' }, bob] }, { prune: { reason: 'left', yes: false } });
+  for (const events of [movedOn, pruned]) {
+    assert.equal(events.log.filter(({ stream }) => stream === phoneStream('+447700900001')).map(({ type, data }) => [type, data]), [
+      ['PhoneTaken', { user_id: 'u1' }], ['PhoneGivenUp', { user_id: 'u1' }], ['PhoneTaken', { user_id: 'u3' }],
+    ]);
+  }
+  assert.equal(since(pruned, pruned.log.length - 2), ['user-u3 UserAdded', 'user-u1 UserRetired']);
+});
+
+test('a name in another spelling is the same name: only the entry changes', async () => {
+  const events = memoryEvents();
+  await importInto(events, wholeFile());
+  const before = events.log.length;
+  await importInto(events, fileWith((file) => void (file['users']![0]!['username'] = 'ANN')));
+  assert.equal(since(events, before), ['user-u1 UserChanged']);
+});
+
+test('a dry run appends nothing and tells what would be done, without yes or reason', async () => {
+  const events = memoryEvents();
+  await importInto(events, wholeFile());
+  const before = events.log.length;
+  const file = { stores: [], products: [{ ...wholeFile().products[0], name: 'Mocha' }, wholeFile().products[1]] };
+  const report = await importInto(events, file, { dryRun: true, prune: { reason: '', yes: false } });
+  assert.is(events.log.length, before);
+  assert.equal(report, { dryRun: true, changes: [{ action: 'change', array: 'products', id: 'p1', fields: ['name'] }, { action: 'retire', array: 'stores', id: 's1' }], unchanged: 1, events: 0 });
+});
+
+test('pruning concerns only the arrays that stand in the file; what is gone is retired once, with the reason', async () => {
+  const events = memoryEvents();
+  await importInto(events, wholeFile());
+  events.given(codeStream('CODE-1'), { type: 'VoucherCodeAssigned', data: { gift_id: 'gift' } });
+  const before = events.log.length;
+  const prune = { prune: { reason: 'closed', yes: false } };
+  const empty = { stores: [], categories: [], clients: [], payment_methods: [], voucher_codes: [] };
+  const report = await importInto(events, empty, prune);
+  assert.equal(events.log.slice(before).map(({ stream, type, data }) => [stream, type, data]), [
+    [codeStream('CODE-2'), 'VoucherCodeWithdrawn', { reason: 'closed' }],
+    ['paymentMethod-card_1', 'PaymentMethodRetired', { reason: 'closed' }],
+    ['paymentMethod-w1', 'PaymentMethodRetired', { reason: 'closed' }],
+    ['client-app', 'ClientRetired', { reason: 'closed' }],
+    ['category-c1', 'CategoryRetired', { reason: 'closed' }],
+    ['store-s1', 'StoreRetired', { reason: 'closed' }],
+  ]);
+  assert.is(report.changes.filter(({ action }) => action === 'retire').length, 6);
+  assert.is((await importInto(events, empty, prune)).events, 0);
+  const back = await importInto(events, wholeFile());
+  assert.equal(since(events, events.log.length - back.events).toSorted(), [
+    'category-c1 CategoryAdded', 'client-app ClientAdded', 'paymentMethod-card_1 PaymentMethodAdded', 'paymentMethod-w1 PaymentMethodAdded', 'store-s1 StoreAdded', `${codeStream('CODE-2')} VoucherCodeAdded`,
+  ].toSorted());
+});
+
+test('without prune, what has gone from the file is left alone', async () => {
+  const events = memoryEvents();
+  await importInto(events, wholeFile());
+  assert.is((await importInto(events, { stores: [], users: [] })).events, 0);
+});
+
+test('pruning a user frees name and number; the user comes back with them', async () => {
+  const events = memoryEvents();
+  const [ann] = wholeFile().users;
+  await importInto(events, { users: [ann] });
+  await importInto(events, { users: [] }, { prune: { reason: 'left', yes: false } });
+  assert.equal(since(events, 3).toSorted(), [`${phoneStream('+447700900001')} PhoneGivenUp`, 'user-u1 UserRetired', `${usernameStream('ann')} UsernameGivenUp`].toSorted());
+  await importInto(events, { users: [ann] });
+  assert.equal(since(events, 6).toSorted(), [`${phoneStream('+447700900001')} PhoneTaken`, 'user-u1 UserAdded', `${usernameStream('ann')} UsernameTaken`].toSorted());
+});
+
+test('pruning more than 10 entries wants a yes', async () => {
+  const events = memoryEvents();
+  const merchants = (count: number) => ({ merchants: Array.from({ length: count }, (_, n) => ({ id: `m${n}`, name: 'M' })) });
+  await importInto(events, merchants(21));
+  const before = events.log.length;
+  const error = await failureOf(importInto(events, merchants(10), { prune: { reason: 'x', yes: false } }));
+  assert.instance(error, PruneNeedsYesError);
+  assert.is((error as PruneNeedsYesError).pruned, 11);
+  assert.is(events.log.length, before);
+  assert.is((await importInto(events, merchants(11), { prune: { reason: 'x', yes: false } })).events, 10);
+  assert.is((await importInto(events, { merchants: [] }, { prune: { reason: 'x', yes: true } })).events, 11);
+});
+
+test('an empty file does nothing', async () => {
+  assert.equal(await importInto(memoryEvents(), {}), { dryRun: false, changes: [], unchanged: 0, events: 0 });
+});
+
+test('two imports of one file at once append everything once', async () => {
+  const events = memoryEvents();
+  const reports = await Promise.all([importInto(events, wholeFile()), importInto(events, wholeFile())]);
+  assert.is(events.log.length, 21);
+  assert.is(reports.reduce((sum, report) => sum + report.events, 0), 21);
+});
+
+test('what another import took in between is refused, with what had been appended before', async () => {
+  const events = memoryEvents();
+  const [ann] = wholeFile().users;
+  events.beforeAppend = (stream) => {
+    if (stream !== usernameStream('ann')) return;
+    events.beforeAppend = () => undefined;
+    events.given(stream, { type: 'UsernameTaken', data: { user_id: 'other' } });
+  };
+  const error = await failureOf(importInto(events, { users: [ann] }));
+  assert.instance(error, ImportFaultsError);
+  assert.equal((error as ImportFaultsError).faults, [{ place: 'users[0].username', fault: 'is user "other"\'s already' }]);
+  assert.is((error as ImportFaultsError).appended, 1);
+});
+
+test('an import that loses races to others looks at the log again', async () => {
+  const events = memoryEvents();
+  let lost = 3;
+  events.beforeAppend = (stream) => {
+    if (stream === 'user-u' && lost-- > 0) throw new ConflictError(stream, 'none', 0);
+  };
+  await importInto(events, { users: [{ id: 'u', username: 'u', password: 'secret' }] });
+  assert.is(events.log.filter(({ type }) => type === 'UserAdded').length, 1);
+});
+
+test('others who never stop changing an entry end the import', async () => {
+  const events = memoryEvents();
+  let attempts = 0;
+  events.beforeAppend = (stream) => {
+    attempts += 1;
+    throw new ConflictError(stream, 'none', 0);
+  };
+  assert.instance(await failureOf(importInto(events, { merchants: [{ id: 'm', name: 'M' }] })), ConflictError);
+  assert.is(attempts, 10);
+});
+
+test('a failing log ends the import; repeating it finishes', async () => {
+  const events = memoryEvents();
+  events.beforeAppend = (stream) => {
+    if (stream === 'product-p2') throw new Error('disk full');
+  };
+  assert.is((await failureOf(importInto(events, wholeFile()))).message, 'disk full');
+  assert.ok(events.log.length > 0 && events.log.length < 21);
+  events.beforeAppend = () => undefined;
+  await importInto(events, wholeFile());
+  assert.is(events.log.length, 21);
+});
+
+test('an import interrupted at any point is finished by repeating it', async () => {
+  const swapped = fileWith((file) => {
+    const [ann, bob] = file['users']!;
+    [ann!['username'], bob!['username']] = [bob!['username'], ann!['username']];
+    [ann!['phone_number'], bob!['phone_number']] = [bob!['phone_number'], ann!['phone_number']];
+    file['stores'] = [];
+    file['products']![0]!['name'] = 'Mocha';
+  });
+  const prune = { reason: 'x', yes: true };
+  const finalState = async (interruptAfter: number): Promise<unknown> => {
+    const events = memoryEvents();
+    await importInto(events, wholeFile());
+    const controller = new AbortController();
+    let appends = 0;
+    events.beforeAppend = () => {
+      if (++appends > interruptAfter) controller.abort();
+    };
+    if (interruptAfter === 0) controller.abort();
+    const error = await importInto(events, swapped, { prune, signal: controller.signal }).catch((reason: unknown) => reason);
+    if (interruptAfter < 3) {
+      assert.instance(error, ImportInterruptedError);
+      assert.is((error as ImportInterruptedError).appended, events.log.length - 21);
+    }
+    await importInto(events, swapped, { prune });
+    assert.is((await importInto(events, swapped, { prune })).events, 0);
+    return events.log.map(({ stream, type, data }) => JSON.stringify([stream, type, data])).toSorted();
+  };
+  const whole = await finalState(Infinity);
+  for (let after = 0; after < 14; after++) assert.equal(await finalState(after), whole, `interrupted after ${after} appends`);
+});
+
+test('progress is told after each append', async () => {
+  const told: string[] = [];
+  await importInto(memoryEvents(), { merchants: [{ id: 'a', name: 'A' }, { id: 'b', name: 'B' }], integrations: [{ id: '1', name: 'I' }] }, {
+    onProgress: (done, total) => void told.push(`${done}/${total}`),
+  });
+  assert.equal(told, ['1/3', '2/3', '3/3']);
+});
+
+test.run();
