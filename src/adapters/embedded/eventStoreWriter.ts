@@ -42,19 +42,22 @@ export function openEventWriter({ file, onStored, script = new URL('./eventStore
   let gathered: AppendRequest[] = [];
   let gatheredSize = 0;
   let worker: Worker | undefined;
-  let idle: (() => void) | undefined;
+  let closing = false;
 
   function start(): Worker {
     const started = new Worker(script, { workerData: { file } satisfies WriterData });
-    let cause: unknown;
+    let cause: Error | undefined;
     started.on('message', answer);
-    started.on('error', (error) => {
+    started.on('error', (error: Error) => {
       cause = error;
     });
     started.on('exit', () => {
       worker = undefined;
-      for (const [, { reject }] of pending) reject(new UnavailableError(`the writer of ${file} ended`, { outcomeUnknown: true, cause }));
-      settled([...pending.keys()]);
+      gathered = [];
+      gatheredSize = 0;
+      const ended = `the writer of ${file} ended (${cause?.message ?? 'without an error'})`;
+      for (const { reject } of pending.values()) reject(new UnavailableError(ended, { outcomeUnknown: true, cause }));
+      pending.clear();
     });
     return started;
   }
@@ -75,10 +78,8 @@ export function openEventWriter({ file, onStored, script = new URL('./eventStore
 
   function settled(sequences: readonly number[]): void {
     for (const done of sequences) pending.delete(done);
-    if (pending.size > 0) return;
     // The thread alone must not keep the process alive; an append under way must.
-    worker?.unref();
-    idle?.();
+    if (pending.size === 0 && !closing) worker?.unref();
   }
 
   function flush(): void {
@@ -103,9 +104,9 @@ export function openEventWriter({ file, onStored, script = new URL('./eventStore
     },
     async close() {
       flush();
-      if (pending.size > 0) await new Promise<void>((resolve) => (idle = resolve));
+      if (worker === undefined) return;
+      closing = true;
       const ending = worker;
-      if (ending === undefined) return;
       ending.ref();
       const exited = new Promise((resolve) => ending.once('exit', resolve));
       ending.postMessage('close' satisfies WriterMessage);

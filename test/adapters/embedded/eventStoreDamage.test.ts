@@ -1,0 +1,67 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readFileSync, writeFileSync } from 'node:fs';
+import Sqlite from 'better-sqlite3';
+import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStore.js';
+import { eventLogFile } from '../../../src/adapters/embedded/eventStoreLog.js';
+import { DataFileError } from '../../../src/adapters/embedded/sqlite.js';
+import { batchesOf, event, events, failureOf } from '../../support/eventStoreEvents.js';
+import { inFolder } from '../../support/eventStoreFolder.js';
+
+const test = suite('Embedded event store: damaged logs');
+
+test('damage deep inside is told when it is met, and not before', () =>
+  inFolder(async ({ dir, open }) => {
+    const store = await open();
+    for (let n = 0; n < 40; n++) await store.append(`stream-${n}`, events(50), 'none');
+    await store.close();
+    const file = eventLogFile(dir);
+    const bytes = readFileSync(file);
+    // All but the root pages at the beginning and the last rows.
+    bytes.fill(0xa5, 40 * 4_096, bytes.length - 40 * 4_096);
+    writeFileSync(file, bytes);
+
+    const damaged = await open();
+    const isDamage = (error: unknown): void => {
+      assert.instance(error, DataFileError);
+      assert.match((error as Error).message, /events\.db is damaged \(.+\): stop the service and restore the file from a backup/);
+    };
+    isDamage(await failureOf(batchesOf(damaged.readAll(undefined))));
+    isDamage(await failureOf(Promise.all(Array.from({ length: 40 }, (_, n) => damaged.read(`stream-${n}`)))));
+    isDamage(await failureOf(batchesOf(damaged.follow(undefined))));
+    isDamage(await failureOf(Promise.all(Array.from({ length: 40 }, (_, n) => damaged.append(`stream-${n}`, [event()], 49)))));
+  }));
+
+test('an event whose text is no JSON any more is damage', () =>
+  inFolder(async ({ dir, open }) => {
+    const store = await open();
+    await store.append('stream', events(2), 'none');
+    await store.close();
+    const database = new Sqlite(eventLogFile(dir));
+    database.exec(`UPDATE events SET data = 'x' || data WHERE position = 2`);
+    database.close();
+    const damaged = await open();
+    assert.is((await damaged.read('stream', { limit: 1 })).length, 1);
+    assert.instance(await failureOf(damaged.read('stream')), DataFileError);
+  }));
+
+test('a log without its id is refused', () =>
+  inFolder(async ({ dir, open }) => {
+    await (await open()).close();
+    const database = new Sqlite(eventLogFile(dir));
+    database.exec('DELETE FROM meta');
+    database.close();
+    const error = await failureOf(openEmbeddedEventStore({ dir }));
+    assert.instance(error, DataFileError);
+    assert.match((error as Error).message, /has lost its log id: restore it from a backup/);
+  }));
+
+test('a foreign file in the place of the log is refused', () =>
+  inFolder(async ({ dir }) => {
+    writeFileSync(eventLogFile(dir), 'not a log');
+    const error = await failureOf(openEmbeddedEventStore({ dir }));
+    assert.instance(error, DataFileError);
+    assert.is(readFileSync(eventLogFile(dir), 'utf8'), 'not a log');
+  }));
+
+test.run();
