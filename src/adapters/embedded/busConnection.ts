@@ -67,6 +67,8 @@ export function openConnection(socket: Socket, { onFrame, onClose, onError }: Co
         const stalled = setTimeout(() => socket.destroy(new Error('a process on the bus takes no messages')), STALL_MS);
         const done = (): void => {
           clearTimeout(stalled);
+          socket.off('drain', done);
+          socket.off('close', done);
           draining = undefined;
           resolve();
         };

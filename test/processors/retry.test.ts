@@ -1,0 +1,39 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { DeadlineError, NoRespondersError, RemoteError } from '../../src/ports/bus.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
+import { afterFailure, GiveUpError, neverBegun, PATIENCE, waitAfter } from '../../src/processors/retry.js';
+
+const test = suite('retry');
+
+test('waits longer after each failure, up to a bound, less up to half by chance', () => {
+  const patience = { retryMs: 50, retryAtMostMs: 1_000 };
+  assert.equal([1, 2, 3, 5, 6, 1_000].map((attempt) => waitAfter(attempt, patience, 0)), [50, 100, 200, 800, 1_000, 1_000]);
+  assert.is(waitAfter(1, patience, 1), 25);
+});
+
+test('what passes is tried for a day, then parked', () => {
+  for (const error of [new UnavailableError('down'), new NoRespondersError('s'), new DeadlineError('s', 1), new RemoteError('trouble')]) {
+    assert.equal(afterFailure(error, 500, PATIENCE.giveUpMs - 1, PATIENCE, 0), { waitMs: 60_000 });
+    const given = afterFailure(error, 500, PATIENCE.giveUpMs, PATIENCE, 0);
+    assert.ok('cause' in given && given.cause.startsWith(error.name));
+  }
+});
+
+test('anything else is tried a few times, then parked', () => {
+  assert.equal(afterFailure(new TypeError('odd'), PATIENCE.attempts - 1, 0, PATIENCE, 0), { waitMs: 12_800 });
+  assert.equal(afterFailure(new TypeError('odd'), PATIENCE.attempts, 0, PATIENCE, 0), { cause: 'TypeError: odd' });
+  assert.equal(afterFailure('odd', PATIENCE.attempts, 0, PATIENCE, 0), { cause: 'odd' });
+});
+
+test('what is given up is parked at once', () => assert.equal(afterFailure(new GiveUpError('too late'), 1, 0, PATIENCE, 0), { cause: 'too late' }));
+
+test('knows what has certainly not been begun', () => {
+  assert.ok(neverBegun(new NoRespondersError('s')));
+  assert.ok(neverBegun(new UnavailableError('down')));
+  assert.not(neverBegun(new UnavailableError('down', { outcomeUnknown: true })));
+  assert.not(neverBegun(new DeadlineError('s', 1)));
+  assert.not(neverBegun(new RemoteError('trouble')));
+});
+
+test.run();

@@ -1,0 +1,143 @@
+/** The embedded engines with workers and process managers in a temporary folder, as one process or several would have them. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pino from 'pino';
+import { openEmbeddedBus } from '../../src/adapters/embedded/bus.js';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
+import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
+import type { PaymentMethod } from '../../src/domain/account.js';
+import { deriveGiftIds } from '../../src/domain/giftIds.js';
+import { type PurchaseReceiver, transactionStream } from '../../src/domain/purchase.js';
+import type { Bus } from '../../src/ports/bus.js';
+import type { EventStore, NewEvent, RecordedEvent } from '../../src/ports/eventStore.js';
+import type { ReadStore } from '../../src/ports/readStore.js';
+import type { Contact } from '../../src/processors/notification.js';
+import { type ProcessorDeps, type Processors, runProcessors } from '../../src/processors/run.js';
+import { startWorkers } from '../../src/workers/start.js';
+
+/** What was bought. */
+export interface Bought {
+  readonly transactionId: string;
+  readonly giftIds: readonly string[];
+}
+
+/** The house. */
+export interface House {
+  readonly dir: string;
+  readonly events: EventStore;
+  readonly reads: ReadStore;
+  readonly bus: Bus;
+  /** Payment methods by reference; a reference that isn't here is a card. */
+  readonly methods: Map<string, Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'>>;
+  readonly contacts: Map<string, Contact>;
+  /** The log's lines. */
+  readonly lines: { readonly msg: string; readonly [field: string]: unknown }[];
+  readonly deps: ProcessorDeps;
+  /** Starts process managers, with some of what they work with replaced. */
+  process(replaced?: Partial<ProcessorDeps>): Processors;
+  work(): Promise<{ close(): Promise<void> }>;
+  buy(receivers: readonly PurchaseReceiver[], options?: { reference?: string; price?: number; at?: string }): Promise<Bought>;
+  append(stream: string, type: string, data: object, at?: string): Promise<void>;
+  /** The types of a stream's events. */
+  types(stream: string): Promise<string[]>;
+  /** Every event of some type in the log. */
+  all(...types: string[]): Promise<RecordedEvent[]>;
+  /** Waits until it holds, at most 5 s. */
+  until(holds: () => Promise<boolean>): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** An event of a test. */
+export function eventOf(type: string, data: object, at = new Date().toISOString(), correlationId = 'the-request'): NewEvent {
+  return { id: randomUUID(), type, at, data, metadata: { commandId: randomUUID(), correlationId, by: { user: 'buyer' } } };
+}
+
+/** Opens the engines; nothing works yet. */
+export async function openHouse(): Promise<House> {
+  const dir = await mkdtemp(join(tmpdir(), 'house-'));
+  const events = await openEmbeddedEventStore({ dir });
+  const reads = await openEmbeddedReadStore({ dir });
+  const bus = await openEmbeddedBus({ dir, onError: () => undefined });
+  const lines: { msg: string }[] = [];
+  const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line) as { msg: string }) });
+  const methods: House['methods'] = new Map();
+  const contacts: House['contacts'] = new Map([['buyer', { name: 'Ann', phone_number: null, device_tokens: [], locale: null }]]);
+  const closers: (() => Promise<void>)[] = [];
+  const deps: ProcessorDeps = {
+    events,
+    records: reads.records,
+    bus,
+    logger,
+    paymentMethod: async (reference) => methods.get(reference) ?? { kind: 'card', prepaid: false, customer: null },
+    contact: async (userId) => contacts.get(userId),
+    launchUrl: (giftId) => `http://gift.test/g/${giftId}`,
+    patience: { retryMs: 5, retryAtMostMs: 40, answerMs: 2_000 },
+    leaseMs: 300,
+  };
+
+  const house: House = {
+    dir,
+    events,
+    reads,
+    bus,
+    methods,
+    contacts,
+    lines,
+    deps,
+    process(replaced) {
+      const processors = runProcessors({ ...deps, ...replaced });
+      closers.push(() => processors.close());
+      return processors;
+    },
+    async work() {
+      const workers = await startWorkers({ bus, records: reads.records, logger });
+      closers.push(() => workers.close());
+      return workers;
+    },
+    async buy(receivers, { reference = 'pm_card_visa', price = 250, at } = {}) {
+      const transactionId = randomUUID();
+      const seed = randomBytes(32).toString('hex');
+      const data = {
+        transaction_id: transactionId,
+        seed,
+        buyer_id: 'buyer',
+        product_id: 'coffee',
+        brand_id: 'beans',
+        product_name: 'Flat white',
+        sale_price: price,
+        total: price * receivers.length,
+        payment_reference: reference,
+        expires_on: '2099-01-01',
+        message: 'Enjoy',
+        receivers,
+      };
+      await house.append(transactionStream(transactionId), 'GiftsPurchased', data, at);
+      return { transactionId, giftIds: deriveGiftIds(seed, receivers.length).map(({ gift_id }) => gift_id) };
+    },
+    append: async (stream, type, data, at) => void (await events.append(stream, [eventOf(type, data, at)], 'any')),
+    types: async (stream) => (await events.read(stream)).map(({ type }) => type),
+    async all(...types) {
+      const found: RecordedEvent[] = [];
+      for await (const batch of events.readAll(undefined, { types })) found.push(...batch.events);
+      return found;
+    },
+    async until(holds) {
+      const deadline = performance.now() + 5_000;
+      while (!(await holds())) {
+        if (performance.now() > deadline) throw new Error(`did not come to hold within 5 s; the log says:\n${lines.map((line) => JSON.stringify(line)).join('\n').slice(0, 4_000)}`);
+        await sleep(5);
+      }
+    },
+    async close() {
+      for (const close of closers.toReversed()) await close();
+      await bus.close();
+      await reads.close();
+      await events.close();
+      await rm(dir, { recursive: true });
+    },
+  };
+  return house;
+}
