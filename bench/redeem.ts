@@ -16,7 +16,7 @@ const CONNECTIONS = 64;
 const ROUNDS = Number(values.rounds);
 const AMOUNT = Number(values.amount);
 
-const data = historyOf((ROUNDS + 1) * AMOUNT * 2.2, { fresh: true });
+const data = historyOf(Math.ceil((ROUNDS + 1) * AMOUNT * 2.2), { fresh: true });
 const { dir } = data;
 const unredeemed = data.gifts.filter(({ status }) => status === 'issued').slice(0, (ROUNDS + 1) * AMOUNT);
 

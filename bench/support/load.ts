@@ -1,12 +1,12 @@
 /**
- * A closed set of clients: each sends its next request when the last is answered. It runs in a process of its own, so that clients and
- * server don't share a core. Its main part forks this very file.
+ * A closed set of clients: each sends its next request when the last is answered. They run in a process of their own, so that clients and
+ * server don't share a core, and speak no more HTTP than it takes: a client that works harder than the server would measure itself.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import autocannon from 'autocannon';
 
 /** One request of a file of requests. */
 export interface LoadRequest {
@@ -23,7 +23,7 @@ export interface LoadPlan {
   readonly connections: number;
   /** A file of `LoadRequest`s, one JSON object a line. */
   readonly requests: string;
-  /** `random`: any of them, for `seconds`. `once`: each of them one time, from `skip` on, `amount` in all; a multiple of `connections`. */
+  /** `random`: any of them, for `seconds`. `once`: each of them one time, from `skip` on, `amount` in all. */
   readonly pick: { readonly kind: 'random'; readonly seconds: number } | { readonly kind: 'once'; readonly skip: number; readonly amount: number };
   /** Headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -56,36 +56,81 @@ export async function load(plan: LoadPlan): Promise<LoadResult> {
 
 async function run(plan: LoadPlan): Promise<LoadResult> {
   const lines = readFileSync(plan.requests, 'utf8').trimEnd().split('\n');
-  const requests = lines.map((line) => JSON.parse(line) as LoadRequest);
   const { pick, connections } = plan;
-  // Every client has its own requests, made before the clock runs: clients that are busy making requests would be measured too.
-  const shares = Array.from({ length: connections }, (_, client): LoadRequest[] => {
-    if (pick.kind === 'random') return Array.from({ length: REQUESTS_A_CLIENT }, () => requests[Math.floor(Math.random() * requests.length)] as LoadRequest);
-    const end = pick.skip + pick.amount;
-    return requests.slice(pick.skip, end).filter((_one, index) => index % connections === client);
-  });
-  let client = 0;
+  const { host, hostname, port } = new URL(plan.url);
+  const encoded = (line: string): Buffer => {
+    const { path, headers, body = '' } = JSON.parse(line) as LoadRequest;
+    const all = { Host: host, ...plan.headers, ...headers, ...(plan.method === 'GET' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }) };
+    return Buffer.from(`${plan.method} ${path} HTTP/1.1\r\n${Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`);
+  };
+  // Made before the clock runs.
+  const chosen =
+    pick.kind === 'once'
+      ? lines.slice(pick.skip, pick.skip + pick.amount)
+      : Array.from({ length: connections * REQUESTS_A_CLIENT }, () => lines[Math.floor(Math.random() * lines.length)] as string);
+  const requests = chosen.map(encoded);
+  const latencies: number[] = [];
+  const statuses = new Map<string, number>();
+  const sockets = await Promise.all(
+    Array.from({ length: connections }, async () => {
+      const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+      await once(socket, 'connect');
+      return socket;
+    }),
+  );
+  let next = 0;
   const began = process.cpuUsage();
   const started = performance.now();
-  const result = await autocannon({
-    url: plan.url,
-    connections,
-    ...(pick.kind === 'once' ? { amount: pick.amount } : { duration: pick.seconds }),
-    setupClient: (one) => {
-      const share = shares[client++ % connections] ?? [];
-      one.setRequests(share.map(({ path, headers, body }) => ({ method: plan.method, path, headers: { ...plan.headers, ...headers }, ...(body === undefined ? {} : { body }) })));
-    },
-  });
+  const until = pick.kind === 'random' ? started + pick.seconds * 1000 : Infinity;
+  await Promise.all(
+    sockets.map(
+      (socket) =>
+        new Promise<void>((resolve, reject) => {
+          let sent = 0;
+          let done = false;
+          let rest = '';
+          const send = (): void => {
+            sent = performance.now();
+            if ((pick.kind === 'once' && next >= requests.length) || sent > until) {
+              done = true;
+              socket.destroy();
+              return;
+            }
+            socket.write(requests[next++ % requests.length] as Buffer);
+          };
+          socket.setEncoding('latin1');
+          socket.on('data', (text: string) => {
+            rest = rest === '' ? text : rest + text;
+            if (!isWhole(rest)) return;
+            const status = rest.slice(9, 12);
+            statuses.set(status, (statuses.get(status) ?? 0) + 1);
+            rest = '';
+            latencies.push(performance.now() - sent);
+            send();
+          });
+          socket.once('error', reject);
+          socket.once('close', () => (done ? resolve() : reject(new Error('the server closed a connection'))));
+          send();
+        }),
+    ),
+  );
   const seconds = (performance.now() - started) / 1000;
   const { user, system } = process.cpuUsage(began);
-  const counts = (result as unknown as { statusCodeStats: Readonly<Record<string, { readonly count: number }>> }).statusCodeStats;
-  const answered = Object.values(counts).reduce((sum, { count }) => sum + count, 0);
-  const expected = counts[String(plan.expect)]?.count ?? 0;
-  if (result.errors > 0 || expected !== answered || answered === 0) {
-    throw new Error(`${result.errors} requests failed; answers by status: ${JSON.stringify(counts)}`);
+  const answered = latencies.length;
+  if (answered === 0 || statuses.get(String(plan.expect)) !== answered || (pick.kind === 'once' && answered !== requests.length)) {
+    throw new Error(`of ${answered} answers, by status: ${JSON.stringify(Object.fromEntries(statuses))}`);
   }
-  const elapsed = pick.kind === 'once' ? seconds : result.duration;
-  return { requests: answered, perSecond: answered / elapsed, p50: result.latency.p50, p99: result.latency.p99, max: result.latency.max, clients: (user + system) / 1e6 / seconds };
+  latencies.sort((one, other) => one - other);
+  const at = (share: number): number => latencies[Math.min(answered - 1, Math.floor(answered * share))] ?? Number.NaN;
+  return { requests: answered, perSecond: answered / seconds, p50: at(0.5), p99: at(0.99), max: at(1), clients: (user + system) / 1e6 / seconds };
+}
+
+/** Whether an answer has all arrived. The servers that are measured send a length with short answers and chunks with long ones. */
+function isWhole(answer: string): boolean {
+  const head = answer.indexOf('\r\n\r\n');
+  if (head < 0) return false;
+  const length = /\r\ncontent-length: (\d+)/i.exec(answer.slice(0, head))?.[1];
+  return length === undefined ? answer.endsWith('\r\n0\r\n\r\n') : answer.length >= head + 4 + Number(length);
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url) && process.send !== undefined) {
