@@ -1,5 +1,5 @@
 /** The embedded read store: documents and records in one SQLite file, read on the main thread, written on another. */
-import { join } from 'node:path';
+import { resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 import type { Position } from '../../ports/eventStore.js';
@@ -17,7 +17,7 @@ import { unavailableOf } from './sqlite.js';
 
 /** Where the embedded read store is. */
 export interface EmbeddedReadStoreOptions {
-  /** The data folder; it must exist. The file in it is made when there is none. */
+  /** The data folder; made (mode 0700) when there is none. */
   readonly dir: string;
 }
 
@@ -29,7 +29,7 @@ export interface EmbeddedReadStoreOptions {
  * @throws UnavailableError when the disk is full or the file is locked.
  */
 export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): Promise<ReadStore> {
-  const file = join(dir, READ_STORE_FILE);
+  const file = resolve(dir, READ_STORE_FILE);
   const database = openReader(file);
   const link = openLink(() => new Worker(new URL('readStoreWorker.js', import.meta.url), { workerData: { file } satisfies WriterData }), errorOf);
   const packer = createPacker(link);
