@@ -20,7 +20,7 @@ importCatalogue(dir);
 const service = await startService(dir, values.profile === undefined ? {} : { profile: values.profile });
 const token = (await tokensOf(service.url, [buyer.username])).get(buyer.username) ?? '';
 
-const receivers = Array.from({ length: RECEIVERS }, (_, n) => (n % 2 === 0 ? { phone_number: `07700 9${String(n).padStart(5, '0')}` } : { user_id: `u${n % 1000}` }));
+const receivers = Array.from({ length: RECEIVERS }, (_, n) => (n % 2 === 0 ? { phone_number: `07400 1${String(n).padStart(5, '0')}` } : { user_id: `u${n % 1000}` }));
 const body = JSON.stringify({
   payment: { method: 'card', reference: buyer.card },
   purchase: { type: 'gift', reference: 'p1', message: 'Thank you for all you have done this year. Have one on us!', receivers },
