@@ -1,7 +1,8 @@
 /** Joins gifts with what they share: their purchases, and who owns the numbers they were sent to. One round trip a kind. */
 import { ownerByPhone } from '../domain/account.js';
 import type { AccountDocument } from '../projections/accounts.js';
-import type { GiftDocument } from '../projections/gifts.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+import { type GiftDocument, gifts as giftsProjection } from '../projections/gifts.js';
 import type { ReadModel } from '../projections/readModel.js';
 import type { TransactionDocument } from '../projections/transactions.js';
 
@@ -38,6 +39,17 @@ export async function joinGifts(models: Pick<GiftModels, 'accounts'>, transactio
   const phones = await models.accounts.getMany(hashes.map((hash) => `phone-${hash}`));
   const phoneOf = new Map(hashes.map((hash, index) => [hash, phones[index]]));
   return gifts.map(({ id, gift }) => ({ id, gift, transaction, owner: ownerIn(gift, transaction, phoneOf.get(gift.receiver.phone_hash ?? '')) }));
+}
+
+/**
+ * A gift as it was right after one of its events, from its stream: the same whether the read model has caught up with that event or is far past it.
+ * `history` is the gift's stream up to and including the event.
+ */
+export function giftAfter(joined: JoinedGift, history: readonly RecordedEvent[]): JoinedGift {
+  const { transaction_id, index, message_id, receiver } = joined.gift;
+  const bought: GiftDocument = { transaction_id, index, message_id, receiver, updated_at: joined.transaction.created_at };
+  const gift = history.reduce((before, event) => (giftsProjection.types.includes(event.type) ? giftsProjection.evolve(before, event, joined.id, 0) : before), bought);
+  return { ...joined, gift };
 }
 
 function ownerIn(gift: GiftDocument, transaction: TransactionDocument, phone: AccountDocument | undefined): string | undefined {

@@ -1,13 +1,12 @@
 /** Gifts: looking one up, claiming one, and the adjustment codes for tills (spec 4.3, decisions 2). */
 import { claimGift } from '../commands/claimGift.js';
 import { callerOf, loadGift } from '../commands/loadGift.js';
-import { gifts as giftsProjection } from '../projections/gifts.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from './embed.js';
 import { type Embedded, embeddedCollector } from './embedded.js';
 import { HttpError } from './errors.js';
 import { contextOf, type GiftRouteDeps, userOf } from './giftDeps.js';
 import { giftEntity } from './giftEntities.js';
-import { findGift } from './giftJoin.js';
+import { findGift, giftAfter } from './giftJoin.js';
 import { POSITION_WAIT_MS } from './positions.js';
 import type { Route } from './route.js';
 import { dataSchema } from './schemas/catalogue.js';
@@ -63,16 +62,14 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
         const giftId = early.params['giftId'] ?? '';
         const loaded = await loadGift(deps, giftId, user, now);
         return async () => {
-          const { own, replayed } = await claimGift(deps, loaded, user, contextOf(early, now));
-          const position = own.at(-1)?.position;
-          if (position !== undefined) await deps.gifts.reached(position, POSITION_WAIT_MS);
+          const { own, history, replayed } = await claimGift(deps, loaded, user, contextOf(early, now));
+          const last = own.at(-1);
+          if (last !== undefined) await deps.gifts.reached(last.position, POSITION_WAIT_MS);
           const joined = await findGift(deps, giftId);
           if (joined === undefined) throw new HttpError('gift_not_found');
-          // The read model may still be behind: what was appended just now shows all the same.
-          const claimed = own.find((event) => event.type === 'GiftClaimed');
-          const gift = claimed === undefined ? joined.gift : giftsProjection.evolve(joined.gift, claimed, giftId, 0);
-          const data = giftEntity({ ...joined, gift, owner: user.id }, { user, now, publicUrl: deps.publicUrl });
-          return { status: 200, body: { data }, replayed, ...(position === undefined ? {} : { position }) };
+          const claimed = last === undefined ? joined : giftAfter(joined, history.slice(0, last.revision + 1));
+          const data = giftEntity({ ...claimed, owner: user.id }, { user, now, publicUrl: deps.publicUrl });
+          return { status: 200, body: { data }, replayed, ...(last === undefined ? {} : { position: last.position }) };
         };
       },
     },

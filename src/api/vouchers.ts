@@ -4,14 +4,14 @@ import { type LoadedGift, hasRun, loadGift } from '../commands/loadGift.js';
 import type { Handled } from '../commands/handle.js';
 import { type VoucherAssigned, mayRedeem } from '../domain/gift.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import { type VoucherDocument, gifts as giftsProjection } from '../projections/gifts.js';
+import type { VoucherDocument } from '../projections/gifts.js';
 import type { Catalogue } from '../projections/catalogueView.js';
 import { embeddedCollector } from './embedded.js';
 import { segmentEntity } from './entities.js';
 import { HttpError } from './errors.js';
 import { contextOf, type GiftRouteDeps, userOf } from './giftDeps.js';
 import { giftEntity, voucherV1, voucherV2 } from './giftEntities.js';
-import { findGift } from './giftJoin.js';
+import { findGift, giftAfter } from './giftJoin.js';
 import { POSITION_WAIT_MS } from './positions.js';
 import type { EarlyCall, Route, Schema } from './route.js';
 import { dataSchema, embeddedSchema, segmentExample, segmentSchema } from './schemas/catalogue.js';
@@ -163,10 +163,9 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
           const { giftId } = loaded;
           const joined = await findGift(deps, giftId);
           if (joined === undefined) throw new HttpError('gift_not_found');
-          // The read model may still be behind: what was appended just now shows all the same.
-          const event = assigned.own.find(({ type }) => type === 'VoucherAssigned');
-          const gift = event === undefined ? joined.gift : giftsProjection.evolve(joined.gift, event, giftId, 0);
-          const data = giftEntity({ ...joined, gift }, { user: userOf(early), now: loaded.facts.now, publicUrl: deps.publicUrl });
+          const last = assigned.own.at(-1);
+          const vouchered = last === undefined ? joined : giftAfter(joined, assigned.history.slice(0, last.revision + 1));
+          const data = giftEntity(vouchered, { user: userOf(early), now: loaded.facts.now, publicUrl: deps.publicUrl });
           const embedded = embeddedCollector();
           embedded.add('vouchers', assigned.voucher.id, () => voucherV1(giftId, assigned.voucher));
           if (embeds.includes('voucher.segment')) {

@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { shortcodeOf } from '../../src/domain/giftIds.js';
+import { giftStream } from '../../src/domain/gift.js';
+import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
+import { takeKey } from '../../src/api/idempotency.js';
+import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
+import { type Reply, type Service, startService } from '../support/service.js';
+
+const test = suite('idempotency keys');
+let service: Service;
+let counter = 0;
+const newKey = (): string => `key-${++counter}`;
+
+test.before(async () => {
+  service = await startService();
+});
+test.after(() => service.close());
+
+function same(first: Reply, again: Reply): void {
+  assert.deepEqual([again.status, again.text], [first.status, first.text]);
+  assert.equal(first.headers.get('idempotent-replayed'), null);
+  assert.equal(again.headers.get('idempotent-replayed'), 'true');
+  for (const name of ['location', 'gift-position', 'content-type', 'allow']) assert.equal(again.headers.get(name), first.headers.get(name), name);
+}
+
+test('a repeated redeem answers the first outcome, whatever has happened since, by id, shortcode and with a slash', async () => {
+  const gift = await buyOne(service);
+  const key = newKey();
+  const first = await redeem(service, gift, 'till-coffee', 'bean-soho', { key });
+  assert.equal(first.status, 201);
+  await unredeem(service, gift);
+  same(first, await redeem(service, gift, 'till-coffee', 'bean-soho', { key }));
+  same(first, await redeem(service, shortcodeOf(gift).toLowerCase(), 'till-coffee', 'bean-soho', { key }));
+  same(first, await redeem(service, `${gift}/redemptions/../../${gift}`, 'till-coffee', 'bean-soho', { key }));
+  const events = await service.events.read(giftStream(gift));
+  assert.equal(events.filter(({ type }) => type === 'GiftRedeemed').length, 1);
+});
+
+test('another body with the same key is refused; the order of its fields does not count', async () => {
+  const key = newKey();
+  const token = await service.userToken('ann');
+  const body = purchaseOf('latte') as { payment: object; purchase: object };
+  const first = await service.ask('POST', '/api/v2/transactions', { token, key, body });
+  same(first, await service.ask('POST', '/api/v2/transactions/', { token, key, body: { purchase: body.purchase, payment: body.payment } }));
+  refused(await service.ask('POST', '/api/v2/transactions', { token, key, body: purchaseOf('mocha') }), 422, 'Idempotency key already used with another request.');
+});
+
+test('a key is the caller’s and the route’s own', async () => {
+  const key = newKey();
+  const gift = await buyOne(service);
+  const other = await buyOne(service);
+  assert.equal((await redeem(service, gift, 'till-coffee', 'bean-soho', { key })).status, 201);
+  assert.equal((await redeem(service, other, 'till-coffee', 'bean-soho', { key })).status, 201);
+  refused(await redeem(service, gift, 'ann', 'bean-soho', { key }), 405, 'gift already redeemed.');
+  assert.equal((await unredeem(service, gift, 'latest', 'till-coffee', { key })).status, 200);
+});
+
+test('refusals that facts or state decided are answered again; those that never got so far are not', async () => {
+  const gift = await buyOne(service);
+  await redeem(service, gift);
+  const key = newKey();
+  const first = await redeem(service, gift, 'till-coffee', 'bean-soho', { key });
+  refused(first, 405, 'gift already redeemed.');
+  await unredeem(service, gift);
+  same(first, await redeem(service, gift, 'till-coffee', 'bean-soho', { key }));
+
+  const token = await service.userToken('ann');
+  const unread = newKey();
+  const path = `/api/v2/gifts/${gift}/redemptions`;
+  refused(await service.ask('POST', path, { token, key: unread, body: {} }), 422, 'location_id is required');
+  refused(await service.ask('POST', path, { token, key: unread, body: '{' }), 400, 'Malformed JSON.');
+  assert.equal((await service.ask('POST', path, { token, key: unread, body: { location_id: 'bean-soho' } })).status, 201);
+
+  for (const [status, reference] of [[402, 'pm_card_visa_chargeDeclined'], [422, 'nothing']] as const) {
+    const again = newKey();
+    const ask = (): Promise<Reply> => service.ask('POST', '/api/v2/transactions', { token, key: again, body: purchaseOf('latte', undefined, { reference }) });
+    const refusal = await ask();
+    assert.equal(refusal.status, status);
+    same(refusal, await ask());
+  }
+});
+
+test('malformed keys', async () => {
+  const token = await service.userToken('ann');
+  for (const key of ['a b', 'ü', 'x'.repeat(256), '']) {
+    refused(await service.ask('POST', '/api/v2/transactions', { token, key, body: purchaseOf('latte') }), 400, 'Invalid idempotency key.');
+  }
+  assert.equal((await service.ask('POST', '/api/v2/transactions', { token, key: 'x'.repeat(255), body: purchaseOf('latte') })).status, 201);
+});
+
+test('of many at once with one key one is done; the others are told to wait, or get its answer', async () => {
+  const key = newKey();
+  const token = await service.userToken('ann');
+  const replies = await Promise.all(Array.from({ length: 20 }, () => service.ask('POST', '/api/v2/transactions', { token, key, body: purchaseOf('latte') })));
+  const ids = new Set(replies.filter(({ status }) => status === 201).map(({ json }) => json.data.id as string));
+  assert.equal(ids.size, 1);
+  for (const reply of replies.filter(({ status }) => status !== 201)) {
+    refused(reply, 409, 'Request in progress.');
+    assert.match(reply.headers.get('retry-after') ?? '', /^[1-5]$/);
+  }
+});
+
+test('with every stored answer gone, what was appended is found again', async () => {
+  const token = await service.userToken('ann');
+  const gift = await buyOne(service);
+  const keys = { buy: newKey(), redeem: newKey(), unredeem: newKey(), claim: newKey(), voucher: newKey() };
+  const shared = await buyOne(service);
+  const all: (() => Promise<Reply>)[] = [
+    () => service.ask('POST', '/api/v2/transactions?embed[]=gifts', { token, key: keys.buy, body: purchaseOf('latte', [{ user_id: 'bob' }]) }),
+    () => redeem(service, gift, 'till-coffee', 'bean-soho', { key: keys.redeem }),
+    () => unredeem(service, gift, 'latest', 'till-coffee', { key: keys.unredeem }),
+    async () => service.ask('POST', `/api/v2/gifts/${shared}/claim`, { token: await service.userToken('bob'), key: keys.claim }),
+    async () => service.ask('POST', `/api/v2/gifts/${shared}/voucher/claimed`, { token: await service.userToken('bob'), key: keys.voucher }),
+  ];
+  const first = [];
+  for (const ask of all) first.push(await ask());
+  const store = await openEmbeddedReadStore({ dir: service.dataDir });
+  for (const record of await store.records.list('idempotency:')) await store.records.delete(record.key);
+  await store.close();
+  for (const [index, ask] of all.entries()) same(first[index] as Reply, await ask());
+  const other = await service.ask('POST', '/api/v2/transactions', { token, key: keys.buy, body: purchaseOf('mocha') });
+  refused(other, 422, 'Idempotency key already used with another request.');
+});
+
+test('a purchase too large to keep is made again from the log', async () => {
+  const token = await service.userToken('ann');
+  const key = newKey();
+  const ask = (): Promise<Reply> => service.ask('POST', '/api/v2/transactions?embed[]=gifts.message', { token, key, body: purchaseOf('latte', Array(400).fill({})) });
+  const first = await ask();
+  assert.equal(first.json.embedded.gifts.length, 400);
+  same(first, await ask());
+});
+
+test('a request that died holds its key for 30 s', async () => {
+  const store = await openEmbeddedReadStore({ dir: service.dataDir });
+  try {
+    let now = Date.now();
+    const take = (): ReturnType<typeof takeKey> => takeKey(store.records, 'dead', 'hash', () => now);
+    const held = await take();
+    assert.ok('settle' in held);
+    now += 29_000;
+    await assert.rejects(take, { message: 'Request in progress.' });
+    now += 1_001;
+    const taken = await take();
+    assert.ok('settle' in taken);
+    // The first comes back late: it must not overwrite what the second holds.
+    await held.settle({ status: 500, headers: {}, body: '{}' });
+    await taken.settle({ status: 201, headers: {}, body: '{"data":1}' });
+    assert.deepEqual(await take(), { status: 201, headers: {}, body: '{"data":1}' });
+    await assert.rejects(takeKey(store.records, 'dead', 'other', () => now), { message: 'Idempotency key already used with another request.' });
+  } finally {
+    await store.close();
+  }
+});
+
+test.run();
