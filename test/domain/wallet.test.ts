@@ -1,0 +1,60 @@
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { fold, type Happened } from '../../src/domain/decider.js';
+import { debit, debitOf, topUp, type Wallet, walletAggregate, type WalletEvent, walletStream } from '../../src/domain/wallet.js';
+
+const test = suite('wallet');
+
+const given = (...events: readonly WalletEvent[]): Wallet => fold(walletAggregate, events.map((event): Happened<WalletEvent> => ({ ...event, at: '2026-01-01T00:00:00.000Z' })));
+const toppedUp = (top_up_id: string, amount: number): WalletEvent => ({ type: 'WalletToppedUp', data: { top_up_id, amount } });
+const debited = (transaction_id: string, amount: number): WalletEvent => ({ type: 'WalletDebited', data: { transaction_id, amount } });
+const refused = (transaction_id: string, amount: number): WalletEvent => ({ type: 'WalletDebitRefused', data: { transaction_id, amount } });
+
+test('its stream is named by its reference', () => assert.is(walletStream('w1'), 'wallet-w1'));
+
+test('a top-up counts once', () => {
+  assert.equal(topUp(given(), { top_up_id: 'a', amount: 5 }), [toppedUp('a', 5)]);
+  assert.equal(topUp(given(toppedUp('a', 5), debited('a', 1), toppedUp('b', 5)), { top_up_id: 'a', amount: 9 }), []);
+  assert.is(topUp(given(debited('a', 0)), { top_up_id: 'a', amount: 9 }).length, 1, 'a transaction of that name is another thing');
+});
+
+test('pays down to nothing, not below', () => {
+  assert.equal(debit(given(toppedUp('a', 5)), { transaction_id: 't', amount: 5 }), [debited('t', 5)]);
+  assert.equal(debit(given(toppedUp('a', 5)), { transaction_id: 't', amount: 6 }), [refused('t', 6)]);
+  assert.equal(debit(given(), { transaction_id: 't', amount: 0 }), [debited('t', 0)]);
+});
+
+test('what was decided for a transaction stands', () => {
+  assert.equal(debit(given(toppedUp('a', 5), debited('t', 5)), { transaction_id: 't', amount: 5 }), []);
+  assert.equal(debit(given(refused('t', 5), toppedUp('t', 5)), { transaction_id: 't', amount: 5 }), []);
+  assert.is(debitOf(given(toppedUp('t', 5), refused('t', 5)), 't'), 'refused');
+  assert.is(debitOf(given(toppedUp('t', 5)), 't'), undefined);
+});
+
+test('money that comes back can be spent', () => {
+  const wallet = given(toppedUp('a', 5), debited('t', 5), { type: 'WalletCredited', data: { transaction_id: 't', amount: 5, cause: 'refund' } });
+  assert.is(wallet.balance, 5);
+  assert.equal(debit(wallet, { transaction_id: 'u', amount: 5 }), [debited('u', 5)]);
+  assert.equal(debit(wallet, { transaction_id: 't', amount: 5 }), [], 'the transaction has had its debit');
+});
+
+test('the balance is what came in less what went out, never below zero', () => {
+  const step = fc.record({ kind: fc.constantFrom('topUp', 'debit'), id: fc.integer({ min: 0, max: 9 }), amount: fc.integer({ min: 0, max: 100 }) });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const events: WalletEvent[] = [];
+      for (const { kind, id, amount } of steps) {
+        const wallet = given(...events);
+        events.push(...(kind === 'topUp' ? topUp(wallet, { top_up_id: `${id}`, amount }) : debit(wallet, { transaction_id: `${id}`, amount })));
+        const expected = events.reduce((sum, event) => sum + (event.type === 'WalletToppedUp' ? event.data.amount : event.type === 'WalletDebited' ? -event.data.amount : 0), 0);
+        assert.is(given(...events).balance, expected);
+        assert.ok(expected >= 0);
+      }
+      const once = events.map((event) => (event.type === 'WalletToppedUp' ? `in ${event.data.top_up_id}` : `out ${event.data.transaction_id}`));
+      assert.is(new Set(once).size, once.length);
+    }),
+  );
+});
+
+test.run();

@@ -1,0 +1,213 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Bus, RemoteError } from '../../src/ports/bus.js';
+import { ConflictError, type EventStore } from '../../src/ports/eventStore.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
+import type { ChargeReply } from '../../src/workers/messages.js';
+import { faultyBus } from '../support/faultyBus.js';
+import { type House, openHouse } from '../support/house.js';
+
+const test = suite<{ house: House }>('process managers in trouble');
+test.before.each(async (context) => {
+  context.house = await openHouse();
+});
+test.after.each((context) => context.house.close());
+
+const phone = (n: number): { phone_number: string; phone_hash: string } => ({ phone_number: `+4477009${String(n).padStart(5, '0')}`, phone_hash: `hash${n}` });
+const sent = (house: House): number => house.lines.filter(({ msg }) => msg === 'simulated notification sent').length;
+const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
+const parked = async (house: House): Promise<{ stream: string; entity: string; step: string; cause: string }[]> =>
+  (await house.all('WorkParked')).map(({ stream, data }) => ({ ...(data as { entity: string; step: string; cause: string }), stream }));
+
+/** The bus with the answers of some subjects replaced. */
+function answering(bus: Bus, replaced: Readonly<Record<string, (payload: never) => Promise<object>>>): Bus {
+  return {
+    ...bus,
+    request: async <R>(subject: string, payload: object, options: { timeoutMs: number }): Promise<R> => {
+      const replacement = replaced[subject];
+      return (replacement === undefined ? bus.request(subject, payload, options) : replacement(payload as never)) as Promise<R>;
+    },
+  };
+}
+
+test('a bus that loses, repeats, reorders and delays: everything once', async ({ house }) => {
+  await house.work();
+  house.process({ bus: faultyBus(house.bus, 42) });
+  const bought = await Promise.all(Array.from({ length: 12 }, (_, n) => house.buy([phone(n), phone(n + 100), {}], n % 4 === 0 ? { reference: 'pm_card_chargeDeclined' } : {})));
+  await house.until(async () => (await house.all('NotificationSent')).length === 18);
+  await sleep(100);
+  assert.is(sent(house), 18);
+  for (const [n, { transactionId }] of bought.entries()) {
+    assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted', n % 4 === 0 ? 'PaymentDeclined' : 'PaymentCharged']);
+  }
+  assert.equal(await parked(house), []);
+});
+
+test('what fails for good is parked with its cause, stays so, and stops nothing else', async ({ house }) => {
+  await house.work();
+  const bus = answering(house.bus, {
+    'notifications.send': async (request: { to: string[]; gift_id: string }) => {
+      if (request.to[0] === '+447700900001') throw new RemoteError('always in trouble');
+      return { outcome: 'sent', provider: 'p', message_id: 'm', simulated: false };
+    },
+  });
+  const first = house.process({ bus, patience: { ...house.deps.patience, giveUpMs: 50 } });
+  const { transactionId, giftIds } = await house.buy([phone(1), phone(2)]);
+  await house.buy([phone(3)]);
+  await house.until(async () => (await house.all('NotificationSent')).length === 2 && (await parked(house)).length === 1);
+  const [one] = await parked(house);
+  assert.equal(one, { ...one, stream: 'parked-notification', entity: giftIds[0], transaction_id: transactionId, step: 'tell', cause: 'RemoteError: always in trouble' });
+  await first.close();
+  for (const { key } of await house.deps.records.list('checkpoint')) await house.deps.records.delete(key);
+  const end = await house.events.end();
+  house.process();
+  await house.until(async () => house.lines.filter(({ msg }) => msg === 'process managers have caught up').length === 2);
+  await sleep(50);
+  assert.equal(await house.events.end(), end);
+});
+
+test('a telling that nobody knows the outcome of is parked, never sent again', async ({ house }) => {
+  const { transactionId, giftIds } = await house.buy([phone(1)]);
+  await house.append(`transaction-${transactionId}`, 'PaymentCharged', { amount: 250, provider: 'p', charge_id: 'c' });
+  await house.append(`gift-${giftIds[0]}`, 'GiftIssued', { transaction_id: transactionId, index: 0, receiver: { phone_hash: 'hash1' } });
+  await house.append(`notification-${giftIds[0]}`, 'NotificationStarted', { transaction_id: transactionId, channel: 'sms' });
+  // The workers' ledger begins only now: it can't tell what was sent before.
+  await sleep(2);
+  await house.work();
+  house.process({ patience: { ...house.deps.patience, attempts: 3 } });
+  await house.until(async () => (await parked(house)).length === 1);
+  assert.match((await parked(house))[0]?.cause ?? '', 'nobody knows');
+  assert.is(sent(house), 0);
+});
+
+test('what the provider is found to have sent, or refused, is recorded', async ({ house }) => {
+  await house.work();
+  const answers = [{ outcome: 'sent', provider: 'p', message_id: 'm', simulated: false }, { outcome: 'failed', cause: 'blocked', simulated: false }];
+  const bus = answering(house.bus, {
+    'notifications.send': async () => {
+      throw new UnavailableError('lost', { outcomeUnknown: true });
+    },
+    'notifications.lookup': async () => answers.shift() ?? { outcome: 'unknown' },
+  });
+  house.process({ bus });
+  await house.buy([phone(1), phone(2)]);
+  await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 2);
+  assert.equal((await house.all('NotificationFailed')).map(({ data }) => data), [{ cause: 'blocked' }]);
+});
+
+test('a receiver who has lost every address since is given up', async ({ house }) => {
+  house.contacts.set('bea', { name: 'Bea', phone_number: '+447700900001', device_tokens: [], locale: null });
+  await house.work();
+  const bus = answering(house.bus, {
+    'notifications.send': async () => {
+      house.contacts.delete('bea');
+      throw new UnavailableError('lost', { outcomeUnknown: true });
+    },
+  });
+  house.process({ bus });
+  await house.buy([{ user_id: 'bea' }]);
+  await house.until(async () => (await house.all('NotificationFailed')).length === 1);
+  assert.equal((await house.all('NotificationFailed'))[0]?.data, { cause: 'no address' });
+});
+
+test('after 20 hours a charge is only looked up: found, or parked', async ({ house }) => {
+  await house.work();
+  let asked = 0;
+  const known: ChargeReply = { outcome: 'declined', provider: 'p', code: 'lost_card', simulated: false };
+  const bus = answering(house.bus, { 'payments.charge': async () => ({ asked: ++asked }) });
+  const old = async (): Promise<string> => {
+    const { transactionId } = await house.buy([{}], { at: hoursAgo(22) });
+    await house.append(`transaction-${transactionId}`, 'ChargeStarted', { amount: 250, payment_reference: 'x' }, hoursAgo(21));
+    return transactionId;
+  };
+  const found = await old();
+  await house.deps.records.put(`charge/${found}`, known);
+  const lost = await old();
+  house.process({ bus });
+  await house.until(async () => (await parked(house)).length === 1 && (await house.all('PaymentDeclined')).length === 1);
+  assert.is((await house.all('PaymentDeclined'))[0]?.stream, `transaction-${found}`);
+  const [one] = await parked(house);
+  assert.equal([one?.stream, one?.entity, one?.step], ['parked-purchase', lost, 'charge']);
+  assert.match(one?.cause ?? '', 'does not know');
+  assert.is(asked, 0);
+});
+
+test('an unknown payment method and an answer that makes no sense are parked', async ({ house }) => {
+  const bus = answering(house.bus, { 'payments.charge': async () => ({ outcome: 'perhaps' }) });
+  house.process({ bus, patience: { ...house.deps.patience, attempts: 2 }, paymentMethod: async (reference) => (reference === 'gone' ? undefined : { kind: 'card', prepaid: false, customer: 'cus_1' }) });
+  await house.buy([{}], { reference: 'gone' });
+  await house.buy([{}]);
+  await house.until(async () => (await parked(house)).length === 2);
+  const causes = (await parked(house)).map(({ cause }) => cause).toSorted();
+  assert.match(causes[0] ?? '', 'payment method is unknown');
+  assert.match(causes[1] ?? '', 'MalformedMessageError');
+});
+
+test('an event store in trouble: everything is done once it answers, parking too', async ({ house }) => {
+  await house.work();
+  let calls = 0;
+  const events: EventStore = {
+    ...house.events,
+    append: async (...args) => {
+      calls++;
+      if (calls % 3 === 1) throw new UnavailableError('full');
+      if (calls % 3 === 2) {
+        await house.events.append(...args).catch(() => undefined);
+        throw new UnavailableError('silent', { outcomeUnknown: true });
+      }
+      return house.events.append(...args);
+    },
+  };
+  const contact = house.deps.contact;
+  house.process({
+    events,
+    patience: { ...house.deps.patience, attempts: 2 },
+    contact: async (id) => {
+      if (id === 'odd') throw new TypeError('odd');
+      return contact(id);
+    },
+  });
+  await house.buy([phone(1), { user_id: 'odd' }]);
+  await house.until(async () => (await house.all('NotificationSent')).length === 1 && (await parked(house)).length === 1);
+  assert.is(sent(house), 1);
+});
+
+test('races lost without end are given up', async ({ house }) => {
+  await house.work();
+  const events: EventStore = {
+    ...house.events,
+    append: async (stream, appended, expected) => {
+      if (!stream.startsWith('transaction-')) return house.events.append(stream, appended, expected);
+      throw new ConflictError(stream, expected, 7);
+    },
+  };
+  house.process({ events, patience: { ...house.deps.patience, attempts: 2 } });
+  await house.buy([{}]);
+  await house.until(async () => (await parked(house)).length === 1);
+  assert.match((await parked(house))[0]?.cause ?? '', 'ConflictError');
+});
+
+test('a name that could not be looked up is looked up again', async ({ house }) => {
+  await house.work();
+  let tries = 0;
+  const names: string[] = [];
+  const bus = answering(house.bus, {
+    'notifications.send': async ({ sender_name }: { sender_name: string }) => {
+      names.push(sender_name);
+      return { outcome: 'sent', provider: 'p', message_id: 'm', simulated: false };
+    },
+  });
+  house.process({
+    bus,
+    contact: async () => {
+      if (++tries === 1) throw new UnavailableError('down');
+      return { name: 'Ann', phone_number: null, device_tokens: [], locale: null };
+    },
+  });
+  await house.buy([phone(1)]);
+  await house.until(async () => (await house.all('NotificationSent')).length === 1);
+  assert.equal(names, ['Ann']);
+});
+
+test.run();
