@@ -10,7 +10,7 @@ import { makeWriter, type Writer } from './writer.js';
 /** Events read at once: few enough that taking them in holds up nobody. */
 const READ_EVENTS = 1_000;
 /** Documents that may wait to be stored; then folding waits for the write under way. */
-const MAX_DIRTY = 20_000;
+const MAX_DIRTY = 30_000;
 
 /** What a feed works on. */
 export interface FeedOptions {
@@ -42,8 +42,13 @@ export async function runFeed(units: readonly Unit[], options: FeedOptions): Pro
   const after = leastAdvanced(units);
   const types = [...new Set(units.flatMap((unit) => unit.projection.types))];
 
+  const arrive = async (): Promise<void> => {
+    // What was remembered of the way there would be too much to keep.
+    for (const unit of units) unit.cache.clear();
+    await caughtUp(units);
+  };
   let reached = await isAtEnd(events, after);
-  if (reached) await caughtUp(units);
+  if (reached) await arrive();
   if (reached && untilCaughtUp) return;
 
   const batches = events.follow(after, { types }, { batchSize: READ_EVENTS, signal: stopped })[Symbol.asyncIterator]();
@@ -62,7 +67,7 @@ export async function runFeed(units: readonly Unit[], options: FeedOptions): Pro
       await writer.drain();
       if (stopped.aborted) break;
       reached = true;
-      await caughtUp(units);
+      await arrive();
       if (untilCaughtUp) break;
     }
   } finally {

@@ -10,6 +10,8 @@ const READ_DOCUMENTS = 1_000;
 /** After how many documents the clock is asked. */
 const STEPS = 32;
 
+const NOTHING: ReadonlyMap<string, StoredDocument> = new Map();
+
 /** An event whose documents have to be known before it can be folded. */
 interface Touch {
   readonly event: RecordedEvent;
@@ -54,7 +56,7 @@ function documentIds(unit: Unit, event: RecordedEvent): readonly string[] {
 }
 
 async function foldTouches(unit: Unit, store: ReadStore, touches: readonly Touch[], unknown: ReadonlySet<string>, time: Slices): Promise<void> {
-  const read = unknown.size === 0 ? undefined : await readDocuments(unit, store, [...unknown]);
+  const read = unknown.size === 0 ? NOTHING : await readDocuments(unit, store, [...unknown]);
   for (const { event, ids } of touches) await foldEvent(unit, event, ids, read, time);
 }
 
@@ -68,7 +70,7 @@ async function readDocuments(unit: Unit, store: ReadStore, ids: readonly string[
   return read;
 }
 
-/** Folds one event. `read`: the documents that memory did not know; `undefined`: none of them matters. */
+/** Folds one event. `read`: the documents that memory did not know; `undefined`: the event ignores what was there. */
 async function foldEvent(
   unit: Unit,
   event: RecordedEvent,
@@ -79,7 +81,7 @@ async function foldEvent(
   for (let index = 0; index < ids.length; index++) {
     if (index % STEPS === 0 && time.due()) await time.rest();
     const id = ids[index] as string;
-    const before = remembered(unit, id) ?? read?.get(id);
+    const before = read === undefined ? undefined : (remembered(unit, id) ?? read.get(id));
     if (before !== undefined && (before.position >= event.position || isQuarantined(before.body))) continue;
     unit.dirty.set(id, evolved(unit, before, event, id, index));
   }

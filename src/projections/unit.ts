@@ -5,7 +5,7 @@ import { documentCache, type DocumentCache } from './documentCache.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { forgetQuarantined, listQuarantined, type Quarantined } from './quarantine.js';
 
-/** Documents of a unit that are remembered after they were stored: twice so many at most. */
+/** Documents of a unit that are remembered after they were stored, once it has caught up: twice so many at most. */
 const CACHED_DOCUMENTS = 10_000;
 
 /** What `fold`, `writer` and `feed` share about one projection. */

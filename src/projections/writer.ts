@@ -6,9 +6,6 @@ import { recordQuarantine } from './quarantine.js';
 import { slices } from './slices.js';
 import type { Unit } from './unit.js';
 
-/** Writes handed to the store at the same time while many documents are stored, so that it never waits for the next. */
-const WRITES_IN_FLIGHT = 3;
-
 /** The lease is another's: nothing more may be written. */
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError';
@@ -76,66 +73,39 @@ async function storeUnits(units: readonly Unit[], store: ReadStore, lease: Pick<
   for (const [at, unit] of units.entries()) {
     for (const quarantined of unlisted[at] ?? []) await recordQuarantine(store.records, unit.projection, quarantined);
   }
-  await writeDocuments(units, reached, store, lease);
+  const batches = await batchesOf(units, reached);
+  if (!lease.held) throw new LeaseLostError();
+  await store.write(batches);
   for (const [at, unit] of units.entries()) {
     unit.stored = reached[at];
-    for (const document of unit.writing.values()) unit.cache.set(document);
+    unit.cache.keep(unit.writing);
     unit.writing = new Map();
   }
 }
 
-/** Writes the documents, the last of them together with the checkpoints. */
-async function writeDocuments(units: readonly Unit[], reached: readonly Unit['folded'][], store: ReadStore, lease: Pick<Lease, 'held'>): Promise<void> {
+/** All batches of one write, each unit's checkpoint with the last of its documents. */
+async function batchesOf(units: readonly Unit[], reached: readonly Unit['folded'][]): Promise<WriteBatch[]> {
   const time = slices();
-  const underWay = new Set<Promise<void>>();
-  let failure: { readonly error: unknown } | undefined;
-  const write = (batches: readonly WriteBatch[]): Promise<void> => {
-    if (!lease.held) throw new LeaseLostError();
-    return store.write(batches);
-  };
-  let last: WriteBatch[] = [];
-  for (const [at, unit] of units.entries()) {
-    const position = reached[at];
-    const checkpoint = position === undefined || position === unit.stored ? {} : { checkpoint: { projection: unit.checkpoint, position } };
-    let documents: readonly StoredDocument[] = [];
-    for (const piece of pieces(unit.writing)) {
-      if (documents.length > 0) {
+  const batches: WriteBatch[] = [];
+  for (const [at, { collection, checkpoint: projection, stored, writing }] of units.entries()) {
+    let documents: StoredDocument[] = [];
+    let bytes = 0;
+    for (const document of writing.values()) {
+      const size = atMostBytes(document.body);
+      if (documents.length === MAX_BATCH_DOCUMENTS || (documents.length > 0 && bytes + size > MAX_BATCH_BYTES)) {
+        batches.push({ collection, documents });
+        documents = [];
+        bytes = 0;
         if (time.due()) await time.rest();
-        if (failure !== undefined) throw failure.error;
-        const written = write([{ collection: unit.collection, documents }]).then(
-          () => void underWay.delete(written),
-          (error: unknown) => {
-            underWay.delete(written);
-            failure ??= { error };
-          },
-        );
-        underWay.add(written);
-        if (underWay.size >= WRITES_IN_FLIGHT) await Promise.race(underWay);
       }
-      documents = piece;
+      documents.push(document);
+      bytes += size;
     }
-    if (documents.length > 0 || 'checkpoint' in checkpoint) last.push({ collection: unit.collection, documents, ...checkpoint });
+    const position = reached[at];
+    const checkpoint = position === undefined || position === stored ? {} : { checkpoint: { projection, position } };
+    if (documents.length > 0 || 'checkpoint' in checkpoint) batches.push({ collection, documents, ...checkpoint });
   }
-  await Promise.all(underWay);
-  if (failure !== undefined) throw failure.error;
-  if (last.length > 0) await write(last);
-}
-
-/** The documents in pieces of what one batch may hold. */
-function* pieces(documents: ReadonlyMap<string, StoredDocument>): Generator<readonly StoredDocument[]> {
-  let piece: StoredDocument[] = [];
-  let bytes = 0;
-  for (const document of documents.values()) {
-    const size = atMostBytes(document.body) + 400;
-    if (piece.length > 0 && (piece.length === MAX_BATCH_DOCUMENTS || bytes + size > MAX_BATCH_BYTES)) {
-      yield piece;
-      piece = [];
-      bytes = 0;
-    }
-    piece.push(document);
-    bytes += size;
-  }
-  if (piece.length > 0) yield piece;
+  return batches;
 }
 
 /** A bound of a value's JSON in bytes, without making it: a character may take six (`\u0000`). */
