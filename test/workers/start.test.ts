@@ -1,0 +1,86 @@
+import pino from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { NoRespondersError, RemoteError } from '../../src/ports/bus.js';
+import { checks, MalformedMessageError, SUBJECTS } from '../../src/workers/messages.js';
+import { startWorkers } from '../../src/workers/start.js';
+import { memoryRecords } from '../support/memoryRecords.js';
+import { openEmbeddedBus } from '../../src/adapters/embedded/bus.js';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const test = suite('workers');
+
+const options = { timeoutMs: 2_000 };
+const charge = { transaction_id: 't1', amount: 250, payment_reference: 'pm_card_visa', customer: null };
+const send = { gift_id: 'g1', channel: 'sms', to: ['+447700900123'], sender_name: '', product_name: '', message: '', launch_url: '', locale: null };
+
+test('answer on the bus, refuse what is malformed and go on, until they are closed', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'workers-'));
+  const bus = await openEmbeddedBus({ dir, onError: () => undefined });
+  const lines: { subject?: string }[] = [];
+  const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line) as object) });
+  const workers = await startWorkers({ bus, records: memoryRecords(Date.now), logger });
+  try {
+    const refused: [subject: string, message: object][] = [
+      [SUBJECTS.charge, {}],
+      [SUBJECTS.charge, { ...charge, amount: -1 }],
+      [SUBJECTS.charge, { ...charge, amount: '250' }],
+      [SUBJECTS.charge, { ...charge, transaction_id: 'x'.repeat(1_000) }],
+      [SUBJECTS.charge, []],
+      [SUBJECTS.lookUpCharge, { transaction_id: 7 }],
+      [SUBJECTS.send, { ...send, channel: 'pigeon' }],
+      [SUBJECTS.send, { ...send, to: [] }],
+      [SUBJECTS.lookUpNotification, { gift_id: 'g1' }],
+    ];
+    for (const [subject, message] of refused) {
+      try {
+        await bus.request(subject, message, options);
+        assert.unreachable(subject);
+      } catch (error) {
+        assert.instance(error, RemoteError);
+        assert.match((error as Error).message, 'malformed');
+      }
+    }
+    assert.equal(lines.map(({ subject }) => subject), refused.map(([subject]) => subject));
+    assert.not.match(JSON.stringify(lines), /pigeon/);
+
+    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.charge, charge, options)).outcome, 'charged');
+    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.lookUpCharge, { transaction_id: 't1' }, options)).outcome, 'charged');
+    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.send, send, options)).outcome, 'sent');
+    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.lookUpNotification, { gift_id: 'g1', started_at: '2026-01-01T00:00:00.000Z' }, options)).outcome, 'sent');
+
+    await workers.close();
+    try {
+      await bus.request(SUBJECTS.charge, charge, options);
+      assert.unreachable();
+    } catch (error) {
+      assert.instance(error, NoRespondersError);
+    }
+  } finally {
+    await bus.close();
+    await rm(dir, { recursive: true });
+  }
+});
+
+test('answers are checked too', () => {
+  const charged = { outcome: 'charged', provider: 'p', charge_id: 'c', simulated: false };
+  const sent = { outcome: 'sent', provider: 'p', message_id: 'm', simulated: false };
+  assert.is(checks.chargeReply(charged), charged);
+  assert.equal(checks.chargeLookupReply({ outcome: 'unknown' }), { outcome: 'unknown' });
+  assert.equal(checks.sendLookupReply({ outcome: 'never' }), { outcome: 'never' });
+  assert.is(checks.sendLookupReply(sent), sent);
+  for (const [check, answer] of [
+    [checks.chargeReply, { outcome: 'unknown' }],
+    [checks.chargeReply, { ...charged, charge_id: undefined }],
+    [checks.chargeReply, null],
+    [checks.sendReply, { outcome: 'never' }],
+    [checks.sendReply, { ...sent, message_id: '' }],
+    [checks.sendLookupReply, { outcome: 'perhaps' }],
+  ] as const) {
+    assert.throws(() => check(answer), (error: unknown) => error instanceof MalformedMessageError);
+  }
+});
+
+test.run();
