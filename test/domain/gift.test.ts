@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import { fold } from '../../src/domain/decider.js';
+import {
+  type Gift, type GiftCaller, type GiftEvent, type GiftFacts, type GiftIssued, type GiftRedeemed, type IssuedGift, type VoucherAssigned,
+  assignVoucher, cancel, claim, giftAggregate, giftStream, isExpired, mayUnredeem, ownerOf, redeem, refuseNewVoucher, unredeem,
+} from '../../src/domain/gift.js';
+import { Refusal } from '../../src/domain/refusal.js';
+import { given, happened } from '../support/givenWhenThen.js';
+
+const test = suite('gift');
+
+const issued = (more: Partial<GiftIssued['data']> = {}): GiftIssued => ({
+  type: 'GiftIssued',
+  data: {
+    transaction_id: 't', index: 0, message_id: 'm', product_id: 'latte', brand_id: 'bean', value: 350, sender_id: 'ann',
+    receiver: { user_id: 'bob' }, purchased_at: '2026-03-01T08:00:00.000Z', expires_on: '2026-06-30', ...more,
+  },
+});
+const redeemed = (id: string, merchant: string | null = 'coffee'): GiftRedeemed => ({
+  type: 'GiftRedeemed',
+  data: { redemption_id: id, location_id: 'soho', location_merchant_id: merchant ?? 'other', merchant_id: merchant, brand_id: 'bean', product_id: 'latte', value: 350 },
+});
+const unredeemed = (id: string): GiftEvent => ({ type: 'GiftUnredeemed', data: { redemption_id: id } });
+const voucher: VoucherAssigned = { type: 'VoucherAssigned', data: { voucher_id: 'v', code: 'C', pin: null, segment_id: 's', expires_at: '2026-04-01T00:00:00.000Z' } };
+
+const bob: GiftCaller = { user_id: 'bob' };
+const till = (merchant = 'coffee', valid = true, permissions: readonly string[] = ['redeem', 'unredeem']): GiftCaller => ({ user_id: 'till', merchant: { id: merchant, valid, permissions } });
+const facts = (more: Partial<GiftFacts> = {}): GiftFacts => ({ now: '2026-03-02T10:00:00.000Z', payment: 'charged', caller: bob, ...more });
+const soho = { id: 'soho', merchant_id: 'coffee', valid: true };
+const at = (location: typeof soho | undefined, more: Partial<GiftFacts> = {}, redemptionId = 'r1') => (gift: Gift): readonly GiftEvent[] =>
+  redeem(gift as IssuedGift, { ...facts(more), location, redemptionId });
+const reverse = (caller: GiftCaller, redemptionId = 'latest') => (gift: Gift): readonly GiftEvent[] => unredeem(gift as IssuedGift, { ...facts({ caller }), redemptionId });
+
+test('its stream', () => assert.equal(giftStream('a'), 'gift-a'));
+
+test('the owner redeems anywhere; the redemption keeps the facts of its day', () => {
+  given(giftAggregate, issued()).when(at(soho)).then(redeemed('r1'));
+  given(giftAggregate, issued()).when(at({ id: 'soho', merchant_id: 'other', valid: false })).then(redeemed('r1', null));
+});
+
+test('a till redeems at its own locations only', () => {
+  given(giftAggregate, issued()).when(at(soho, { caller: till() })).then(redeemed('r1'));
+  given(giftAggregate, issued()).when(at({ ...soho, merchant_id: 'cinema' }, { caller: till() })).refused('invalid_location');
+  given(giftAggregate, issued()).when(at(undefined, { caller: till() })).refused('invalid_location');
+});
+
+test('nobody else redeems', () => {
+  for (const caller of [{ user_id: 'ann' }, till('coffee', false), till('coffee', true, ['unredeem'])]) given(giftAggregate, issued()).when(at(soho, { caller })).refused('cannot_redeem');
+  given(giftAggregate, issued()).when(at(undefined, { caller: { user_id: 'ann' } })).refused('cannot_redeem');
+});
+
+test('the state refuses in this order: payment, cancelled, redeemed, expired', () => {
+  const late = '2026-07-01T00:00:00.000Z';
+  given(giftAggregate, issued()).when(at(soho, { payment: 'pending', now: late })).refused('gift_not_paid');
+  given(giftAggregate, issued()).when(at(soho, { payment: 'declined', now: late })).refused('gift_cancelled');
+  given(giftAggregate, issued(), { type: 'GiftCancelled', data: { reason: 'refund' } }).when(at(soho, { now: late })).refused('gift_cancelled');
+  given(giftAggregate, issued(), redeemed('r0')).when(at(soho, { now: late })).refused('gift_already_redeemed');
+  given(giftAggregate, issued(), redeemed('r0'), unredeemed('r0')).when(at(soho, { now: late })).refused('gift_expired');
+  given(giftAggregate, issued()).when(at(soho, { now: late })).refused('gift_expired');
+  given(giftAggregate, issued()).when(at(soho, { now: '2026-06-30T23:59:59.999Z' })).then(redeemed('r1'));
+});
+
+test('an unredeemed gift is redeemed again', () => {
+  given(giftAggregate, issued(), redeemed('r0'), unredeemed('r0')).when(at(soho)).then(redeemed('r1'));
+});
+
+test('unredeem: the latest, by name or by id', () => {
+  given(giftAggregate, issued(), redeemed('r0')).when(reverse(till())).then(unredeemed('r0'));
+  given(giftAggregate, issued(), redeemed('r0')).when(reverse(till(), 'r0')).then(unredeemed('r0'));
+  given(giftAggregate, issued(), redeemed('r0'), unredeemed('r0'), redeemed('r1')).when(reverse(till(), 'r0')).refused('gift_not_redeemed');
+  given(giftAggregate, issued(), redeemed('r0'), unredeemed('r0')).when(reverse(till())).refused('gift_not_redeemed');
+  given(giftAggregate, issued()).when(reverse(till())).refused('gift_not_found');
+  given(giftAggregate, issued()).when(reverse(till(), 'nonsense')).refused('redemption_not_found');
+});
+
+test('unredeem is for the merchant it was redeemed at, or, elsewhere, one the gift is valid for', () => {
+  given(giftAggregate, issued(), redeemed('r0')).when(reverse(till('coffee', false))).then(unredeemed('r0'));
+  given(giftAggregate, issued(), redeemed('r0')).when(reverse(till('cinema', true))).refused('cannot_unredeem');
+  given(giftAggregate, issued(), redeemed('r0', null)).when(reverse(till('cinema', true))).then(unredeemed('r0'));
+  given(giftAggregate, issued(), redeemed('r0', null)).when(reverse(till('cinema', false))).refused('cannot_unredeem');
+  for (const caller of [bob, till('coffee', true, ['redeem'])]) given(giftAggregate, issued(), redeemed('r0')).when(reverse(caller)).refused('cannot_unredeem');
+  const { state } = given(giftAggregate, issued(), redeemed('r0'));
+  assert.equal(mayUnredeem(state as IssuedGift, till('coffee', false), 'nonsense'), true);
+  assert.equal(mayUnredeem(state as IssuedGift, till('cinema', false), 'nonsense'), false);
+});
+
+test('owners', () => {
+  const of = (more: Partial<GiftIssued['data']>, phoneOwner?: string, claimedBy?: string): string | undefined =>
+    ownerOf({ issued: issued(more).data, ...(claimedBy === undefined ? {} : { claimedBy }) }, phoneOwner);
+  assert.equal(of({}), 'bob');
+  assert.equal(of({ receiver: { phone_hash: 'h' } }), undefined);
+  assert.equal(of({ receiver: { phone_hash: 'h' } }, 'cat'), 'cat');
+  assert.equal(of({ receiver: {} }), 'ann');
+  assert.equal(of({ receiver: {} }, undefined, 'dan'), 'dan');
+});
+
+test('claiming: the first wins, the owner again changes nothing', () => {
+  const shared = issued({ receiver: {} });
+  const byBob = (gift: Gift): readonly GiftEvent[] => claim(gift as IssuedGift, facts());
+  const claimed = (user_id: string): GiftEvent => ({ type: 'GiftClaimed', data: { user_id } });
+  given(giftAggregate, shared).when(byBob).then(claimed('bob'));
+  given(giftAggregate, shared, claimed('bob'), redeemed('r0')).when(byBob).then();
+  given(giftAggregate, shared, claimed('cat'), redeemed('r0')).when(byBob).refused('gift_already_claimed');
+  given(giftAggregate, issued()).when(byBob).refused('cannot_claim');
+  given(giftAggregate, issued({ receiver: { phone_hash: 'h' } })).when(byBob).refused('cannot_claim');
+  given(giftAggregate, shared, redeemed('r0')).when(byBob).refused('gift_already_redeemed');
+  given(giftAggregate, shared).when((gift) => claim(gift as IssuedGift, facts({ payment: 'pending' }))).refused('gift_not_paid');
+});
+
+test('one voucher a gift', () => {
+  const assign = (more: Partial<GiftFacts> = {}) => (gift: Gift): readonly GiftEvent[] => assignVoucher(gift as IssuedGift, facts(more), voucher.data);
+  given(giftAggregate, issued()).when(assign()).then(voucher);
+  given(giftAggregate, issued(), voucher, redeemed('r0')).when(assign()).then();
+  given(giftAggregate, issued(), redeemed('r0')).when(assign()).refused('gift_already_redeemed');
+  given(giftAggregate, issued()).when(assign({ caller: { user_id: 'ann' } })).refused('cannot_redeem');
+  given(giftAggregate, issued()).when(assign({ payment: 'pending' })).refused('gift_not_paid');
+  given(giftAggregate, issued(), voucher).when(at(soho)).then(redeemed('r1'));
+  assert.doesNotThrow(() => refuseNewVoucher(given(giftAggregate, issued()).state as IssuedGift, facts()));
+});
+
+test('cancelling: only what is neither redeemed nor cancelled', () => {
+  const cancelIt = (gift: Gift): readonly GiftEvent[] => cancel(gift as IssuedGift, 'refund');
+  given(giftAggregate, issued()).when(cancelIt).then({ type: 'GiftCancelled', data: { reason: 'refund' } });
+  given(giftAggregate, issued(), redeemed('r0')).when(cancelIt).then();
+  given(giftAggregate, issued(), { type: 'GiftCancelled', data: { reason: 'x' } }).when(cancelIt).then();
+});
+
+test('events before the issue, and unknown ones, change nothing', () => {
+  assert.deepEqual(given(giftAggregate, redeemed('r0')).state, { status: 'none' });
+  const { state } = given(giftAggregate, issued());
+  assert.equal(giftAggregate.evolve(state, happened({ type: 'SomethingLater', data: {} } as unknown as GiftEvent)), state);
+});
+
+test('expiry: the last day is still valid, in UTC', () => {
+  assert.equal(isExpired('2026-06-30', '2026-06-30T23:59:59.999Z'), false);
+  assert.equal(isExpired('2026-06-30', '2026-07-01T00:00:00.000Z'), true);
+});
+
+test('property: whatever is tried in whatever order, a gift is redeemed at most once at a time', () => {
+  const callers = [bob, { user_id: 'ann' }, till(), till('cinema', true), till('coffee', false)];
+  const action = fc.record({ kind: fc.constantFrom('redeem', 'unredeem', 'claim', 'voucher', 'cancel'), caller: fc.constantFrom(...callers), day: fc.integer({ min: 1, max: 200 }) });
+  fc.assert(
+    fc.property(fc.array(action, { maxLength: 40 }), fc.constantFrom({}, { user_id: 'bob' }), (actions, receiver) => {
+      const log: GiftEvent[] = [issued({ receiver })];
+      let open = false;
+      actions.forEach(({ kind, caller, day }, index) => {
+        const gift = fold(giftAggregate, log.map((event) => happened(event))) as IssuedGift;
+        const now = new Date(Date.UTC(2026, 2, day)).toISOString();
+        const told = facts({ caller, now });
+        let events: readonly GiftEvent[] = [];
+        try {
+          if (kind === 'redeem') events = redeem(gift, { ...told, location: soho, redemptionId: `r${index}` });
+          else if (kind === 'unredeem') events = unredeem(gift, { ...told, redemptionId: 'latest' });
+          else if (kind === 'claim') events = claim(gift, told);
+          else if (kind === 'voucher') events = assignVoucher(gift, told, voucher.data);
+          else events = cancel(gift, 'refund');
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error;
+        }
+        for (const event of events) {
+          if (event.type === 'GiftRedeemed') {
+            assert.equal(open, false, 'redeemed twice');
+            assert.equal(gift.status, 'issued');
+            assert.ok(!isExpired(gift.issued.expires_on, now));
+            open = true;
+          }
+          if (event.type === 'GiftUnredeemed') {
+            assert.equal(open, true, 'reversed what was not redeemed');
+            open = false;
+          }
+          if (event.type === 'GiftCancelled') assert.equal(open, false, 'cancelled while redeemed');
+          log.push(event);
+        }
+      });
+      assert.ok(log.filter(({ type }) => type === 'VoucherAssigned').length <= 1);
+      assert.ok(log.filter(({ type }) => type === 'GiftClaimed').length <= 1);
+      const end = fold(giftAggregate, log.map((event) => happened(event))) as IssuedGift;
+      assert.equal(end.status === 'redeemed', open);
+    }),
+  );
+});
+
+test.run();

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import { generateCode, isGeneratedCode, voucherExpiry } from '../../src/domain/voucher.js';
+
+const test = suite('voucher');
+const code = fc.uint8Array({ minLength: 12, maxLength: 12 }).map(generateCode);
+
+test('property: a generated code proves its own spelling; one wrong character is always found', () => {
+  fc.assert(
+    fc.property(code, fc.nat(12), fc.constantFrom(...'0123456789ABCDEFGHJKMNPQRSTVWXYZ'), (text, at, letter) => {
+      assert.match(text, /^[0-9A-HJKMNP-TV-Z]{13}$/);
+      assert.equal(isGeneratedCode(text), true);
+      const wrong = text.slice(0, at) + letter + text.slice(at + 1);
+      assert.equal(isGeneratedCode(wrong), wrong === text);
+    }),
+  );
+  for (const text of ['', '0', 'I'.repeat(13), '0'.repeat(14)]) assert.equal(isGeneratedCode(text), false);
+});
+
+test('a voucher ends with its gift or after the segment’s days, whichever is earlier', () => {
+  assert.equal(voucherExpiry('2026-03-01T12:00:00.000Z', '2026-06-30', 30), '2026-03-31T12:00:00.000Z');
+  assert.equal(voucherExpiry('2026-06-20T12:00:00.000Z', '2026-06-30', 30), '2026-06-30T23:59:59.999Z');
+});
+
+test.run();
