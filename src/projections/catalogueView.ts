@@ -62,6 +62,8 @@ export interface ViewLogger {
 
 const POLL_MS = 200;
 const PAGE = 1_000;
+/** Below every position. A quarantined document has no position in its body and is never asked for: it hides none of the others. */
+const BEFORE_ALL = '';
 
 /** Begins to read the read model and goes on until closed. A read model that can't be read leaves the state as it was. */
 export function openCatalogueView({ model, pollMs = POLL_MS, logger }: CatalogueViewOptions): PolledCatalogueView {
@@ -76,7 +78,7 @@ export function openCatalogueView({ model, pollMs = POLL_MS, logger }: Catalogue
   let timer: NodeJS.Timeout | undefined;
 
   const load = async (): Promise<void> => {
-    const [last] = await model.find({ sort: [['changed', -1]], limit: 1 });
+    const [last] = await model.find({ where: { changed: { gt: BEFORE_ALL } }, sort: [['changed', -1]], limit: 1 });
     const position = last?.body.changed;
     const whole = position !== undefined && (await model.reached(position, 0));
     await state.apply(await readAfter(model, 'added', undefined));
@@ -127,13 +129,12 @@ export function openCatalogueView({ model, pollMs = POLL_MS, logger }: Catalogue
   };
 }
 
-/** The documents past a position, in the order of `field`; read in pages, so that no query holds the event loop. */
-async function readAfter(model: ReadModel<CatalogueDocument>, field: 'added' | 'changed', after: Position | undefined): Promise<CatalogueDocument[]> {
+/** The documents past a position (default all), in the order of `field`; read in pages, so that no query holds the event loop. */
+async function readAfter(model: ReadModel<CatalogueDocument>, field: 'added' | 'changed', after: Position = BEFORE_ALL): Promise<CatalogueDocument[]> {
   const documents: CatalogueDocument[] = [];
-  for (let from = after; ;) {
-    const page = await model.find({ ...(from === undefined ? {} : { where: { [field]: { gt: from } } }), sort: [[field, 1]], limit: PAGE });
+  for (;;) {
+    const page = await model.find({ where: { [field]: { gt: documents.at(-1)?.[field] ?? after } }, sort: [[field, 1]], limit: PAGE });
     for (const { body } of page) documents.push(body);
     if (page.length < PAGE) return documents;
-    from = documents.at(-1)?.[field];
   }
 }

@@ -1,0 +1,278 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough, Readable, Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
+import { run } from '../../src/cli/program.js';
+import { type Terminal, progressLine, writeLines } from '../../src/cli/terminal.js';
+import type { RecordedEvent } from '../../src/ports/eventStore.js';
+import { fileWith, wholeFile } from '../support/importFile.js';
+
+interface Context {
+  dir: string;
+  file: string;
+}
+
+interface Ran {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+const test = suite<Context>('cli/import');
+
+test.before.each((context) => {
+  context.dir = mkdtempSync(join(tmpdir(), 'cli-'));
+  context.file = join(context.dir, 'file.json');
+  writeFileSync(context.file, JSON.stringify(wholeFile()));
+});
+
+test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
+
+/** Takes what is written. */
+function sink(): { stream: Writable & { isTTY?: boolean }; text: () => string } {
+  let text = '';
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      text += chunk.toString();
+      done();
+    },
+  });
+  return { stream, text: () => text };
+}
+
+/** Runs a command line within this process, on the data folder `data` in the test's folder. */
+async function gift(dir: string, args: readonly string[], more: Partial<Terminal> & { tty?: boolean } = {}): Promise<Ran> {
+  const out = sink();
+  const err = sink();
+  if (more.tty === true) err.stream.isTTY = true;
+  const code = await run(
+    { stdin: Readable.from([]), stdout: out.stream, stderr: err.stream, env: { DATA_DIR: join(dir, 'data') }, signal: new AbortController().signal, ...more },
+    args,
+  );
+  return { code, out: out.text(), err: err.text() };
+}
+
+async function eventsIn(dir: string): Promise<RecordedEvent[]> {
+  const store = await openEmbeddedEventStore({ dir: join(dir, 'data') });
+  try {
+    const events: RecordedEvent[] = [];
+    for await (const batch of store.readAll(undefined)) events.push(...batch.events);
+    return events;
+  } finally {
+    await store.close();
+  }
+}
+
+const WHOLE = [
+  'integrations: 1 added', 'merchants: 1 added', 'segments: 1 added', 'brands: 2 added', 'products: 2 added', 'stores: 1 added', 'categories: 1 added', 'users: 2 added',
+  'clients: 1 added', 'payment_methods: 2 added', 'top_ups: 1 added', 'voucher_codes: 2 added', '17 added; 0 unchanged', '',
+].join('\n');
+
+test('what was imported goes to standard output, by array; nothing to standard error', async ({ dir, file }) => {
+  assert.equal(await gift(dir, ['import', file]), { code: 0, out: WHOLE, err: '' });
+  assert.equal(await gift(dir, ['import', file]), { code: 0, out: 'nothing changed; 16 unchanged\n', err: '' });
+  const [first] = await eventsIn(dir);
+  assert.match(first?.metadata.by.user ?? '', /^cli:[^@]+@.+$/);
+});
+
+test('standard input is read where the file is -', async ({ dir }) => {
+  const bom = `\uFEFF${JSON.stringify(wholeFile())}`;
+  const stdin = Readable.from([Buffer.from(bom).subarray(0, 100), Buffer.from(bom).subarray(100)]);
+  assert.equal(await gift(dir, ['import', '-'], { stdin }), { code: 0, out: WHOLE, err: '' });
+});
+
+test('--json: one object a line', async ({ dir, file }) => {
+  const { code, out, err } = await gift(dir, ['import', file, '--json']);
+  const lines = out.trimEnd().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+  assert.equal([code, err, lines.length], [0, '', 18]);
+  assert.equal(lines[0], { action: 'add', array: 'integrations', id: '1' });
+  const { position, ...done } = lines.at(-1) ?? {};
+  assert.type(position, 'string');
+  assert.equal(done, { action: 'done', dry_run: false, added: 17, changed: 0, retired: 0, unchanged: 0, events: 21 });
+  const again = await gift(dir, ['import', file, '--json']);
+  assert.equal(JSON.parse(again.out), { action: 'done', dry_run: false, added: 0, changed: 0, retired: 0, unchanged: 16, events: 0 });
+});
+
+test('a dry run shows every entry and does nothing', async ({ dir, file }) => {
+  await gift(dir, ['import', file]);
+  const before = (await eventsIn(dir)).length;
+  writeFileSync(file, JSON.stringify(fileWith((one) => {
+    one['products']![0]!['name'] = 'Mocha';
+    one['products']![0]!['sale_price'] = 1;
+    one['merchants']!.push({ id: 'm2', name: 'New' });
+    one['stores'] = [];
+  })));
+  assert.equal(await gift(dir, ['import', file, '--prune', '--dry-run']), {
+    code: 0,
+    out: 'would add merchants m2\nwould change products p1: name, sale_price\nwould retire stores s1\nwould be 1 added, 1 changed, 1 retired; 14 unchanged\n',
+    err: '',
+  });
+  assert.is((await eventsIn(dir)).length, before);
+  await gift(dir, ['import', file, '--prune', '--reason', 'x']);
+  assert.is((await gift(dir, ['import', file, '--prune', '--dry-run'])).out, 'nothing would change; 16 unchanged\n');
+});
+
+test('pruning wants a reason, and beyond 10 entries a yes', async ({ dir, file }) => {
+  const merchants = Array.from({ length: 11 }, (_, n) => ({ id: `m${n}`, name: 'M' }));
+  writeFileSync(file, JSON.stringify({ merchants }));
+  await gift(dir, ['import', file]);
+  writeFileSync(file, '{"merchants": []}');
+  assert.equal(await gift(dir, ['import', file, '--prune']), { code: 2, out: '', err: 'gift: --prune wants --reason "<why>"\n' });
+  assert.is((await gift(dir, ['import', file, '--prune', '--reason', ' '])).code, 2);
+  assert.equal(await gift(dir, ['import', file, '--prune', '--reason', 'x'.repeat(501)]), { code: 2, out: '', err: 'gift: --reason has at most 500 characters\n' });
+  assert.equal(await gift(dir, ['import', file, '--reason', 'x']), { code: 2, out: '', err: 'gift: --reason goes with --prune\n' });
+  assert.match((await gift(dir, ['import', file, '--prune', '--dry-run'])).out, /^would retire merchants m0\n.*\nmore than 10 entries would be pruned: this wants --yes\n$/s);
+  assert.equal(await gift(dir, ['import', file, '--prune', '--reason', 'closed']), {
+    code: 1, out: '', err: 'gift: 11 entries would be pruned, more than 10: look at them with --dry-run, then repeat with --yes\n',
+  });
+  assert.equal(await gift(dir, ['import', file, '--prune', '--reason', 'closed', '--yes']), { code: 0, out: 'merchants: 11 retired\n11 retired; 0 unchanged\n', err: '' });
+  assert.equal((await eventsIn(dir)).at(-1)?.data, { reason: 'closed' });
+});
+
+test('every fault is told with its place, and nothing is imported', async ({ dir, file }) => {
+  writeFileSync(file, '{"products": [{"id": "p", "brand_id": "b9", "name": "", "sale_price": 1}]}');
+  assert.equal(await gift(dir, ['import', file]), {
+    code: 1, out: '', err: `products[0].name: must not be empty\nproducts[0].brand_id: no such brand "b9"\ngift: ${file} has 2 faults; nothing was imported: correct the file and repeat\n`,
+  });
+  const json = await gift(dir, ['import', file, '--json']);
+  assert.equal(json.out.trimEnd().split('\n').map((line) => JSON.parse(line) as unknown), [
+    { place: 'products[0].name', fault: 'must not be empty' }, { place: 'products[0].brand_id', fault: 'no such brand "b9"' },
+  ]);
+  writeFileSync(file, '[]');
+  assert.equal(await gift(dir, ['import', file]), {
+    code: 1, out: '', err: `the file must be a JSON object of arrays\ngift: ${file} has 1 fault; nothing was imported: correct the file and repeat\n`,
+  });
+  assert.equal(await eventsIn(dir), []);
+});
+
+test('a file that cannot be read or is no JSON is told without what it holds', async ({ dir, file }) => {
+  assert.equal(await gift(dir, ['import', join(dir, 'none')]), { code: 1, out: '', err: `gift: cannot read ${join(dir, 'none')}: there is no such file\n` });
+  assert.equal(await gift(dir, ['import', dir]), { code: 1, out: '', err: `gift: cannot read ${dir}: EISDIR\n` });
+  writeFileSync(file, `{"users": [\n  {"password": "hunter2"${' '.repeat(100)}]}`);
+  const broken = await gift(dir, ['import', file]);
+  assert.is(broken.code, 1);
+  assert.match(broken.err, /^gift: .*file\.json is not JSON: see line 2, column \d+\n$/);
+  writeFileSync(file, 'hunter2');
+  const text = await gift(dir, ['import', file]);
+  assert.match(text.err, /^gift: .*file\.json is not JSON[^\n]*\n$/);
+  assert.not.match(broken.err + text.err, /hunter2/);
+  writeFileSync(file, Buffer.from([0x7b, 0xff, 0x7d]));
+  assert.equal(await gift(dir, ['import', file]), { code: 1, out: '', err: `gift: ${file} is not UTF-8 text\n` });
+  assert.is((await gift(dir, ['import', '-'], { stdin: Readable.from([Buffer.from('{')]) })).code, 1);
+  const broke = new PassThrough();
+  broke.destroy(new Error('the pipe broke'));
+  assert.equal(await gift(dir, ['import', '-'], { stdin: broke }), { code: 1, out: '', err: 'gift: the pipe broke\n' });
+});
+
+test('wrong settings and foreign files are told', async ({ dir, file }) => {
+  const settings = await gift(dir, ['import', file], { env: { DATA_DIR: join(dir, 'data'), PORT: 'x', HASH_KEY: 'short' } });
+  assert.is(settings.code, 1);
+  assert.match(settings.err, /^gift: settings are wrong:\n(?=.*HASH_KEY must have)(?=.*PORT must be)/s);
+  await gift(dir, ['import', file]);
+  writeFileSync(join(dir, 'data', 'events.db'), 'something else'.repeat(1_000));
+  const foreign = await gift(dir, ['import', file]);
+  assert.is(foreign.code, 1);
+  assert.match(foreign.err, /^gift: .*events\.db .*\n$/);
+});
+
+test('an interrupted import ends with 130', async ({ dir, file }) => {
+  const interrupted = new AbortController();
+  interrupted.abort();
+  assert.equal(await gift(dir, ['import', file], { signal: interrupted.signal }), { code: 130, out: '', err: 'gift: interrupted after 0 events; repeat the import to finish it\n' });
+  const later = new AbortController();
+  const waiting = gift(dir, ['import', '-'], { stdin: new PassThrough(), signal: later.signal });
+  later.abort();
+  assert.equal(await waiting, { code: 130, out: '', err: 'gift: interrupted before anything was read; nothing was done\n' });
+});
+
+test('help and wrong usage', async ({ dir, file }) => {
+  const help = await gift(dir, ['--help']);
+  assert.equal([help.code, help.err], [0, '']);
+  assert.match(help.out, /import .*<file>/);
+  const own = await gift(dir, ['import', '--help']);
+  assert.equal([own.code, own.err], [0, '']);
+  for (const word of ['--prune', '--dry-run', '--yes', '--reason', '--json', '$ gift import examples/demo.json']) assert.ok(own.out.includes(word), word);
+  for (const args of [[], ['nonsense'], ['import'], ['import', file, 'two'], ['import', file, '--nonsense']]) {
+    const { code, out, err } = await gift(dir, args);
+    assert.equal([code, out], [2, ''], args.join(' '));
+    assert.ok(err.length > 0);
+  }
+});
+
+test('progress shows on a terminal only, and is removed', async ({ dir, file }) => {
+  const { err } = await gift(dir, ['import', file], { tty: true });
+  assert.match(err.replaceAll('\u001B[K', '<erase>'), /^\rimported 1 of 21<erase>(\rimported \d+ of 21<erase>)*\r<erase>$/);
+  const quiet = sink();
+  const progress = progressLine(quiet.stream, 'done');
+  progress(1, 2);
+  progress.clear();
+  assert.is(quiet.text(), '');
+});
+
+test('lines wait for a slow reader, and are dropped when it goes away', async () => {
+  const slow = new PassThrough({ highWaterMark: 4 });
+  const writing = writeLines(slow, ['one', 'two', 'three']);
+  let read = '';
+  slow.on('data', (chunk: Buffer) => (read += chunk.toString()));
+  await writing;
+  assert.is(read, 'one\ntwo\nthree\n');
+  const gone = new PassThrough({ highWaterMark: 4 });
+  const waiting = writeLines(gone, ['one', 'two', 'three']);
+  gone.destroy();
+  await waiting;
+  await writeLines(gone, ['four']);
+});
+
+/** Nothing tells from outside that the program waits for its input: it sends itself the signal. */
+const CTRL_C_WHILE_READING = `
+  const waiting = setInterval(() => {
+    if (process.stdin.listenerCount('readable') === 0) return;
+    clearInterval(waiting);
+    process.kill(process.pid, 'SIGINT');
+  }, 10);`;
+
+/** Runs the program itself. */
+async function spawned(dir: string, args: readonly string[], act: (child: ReturnType<typeof spawn>) => void = () => undefined, preload = ''): Promise<Ran> {
+  const script = fileURLToPath(new URL('../../src/cli/gift.js', import.meta.url));
+  const child = spawn(process.execPath, ['--enable-source-maps', '--import', `data:text/javascript,${encodeURIComponent(preload)}`, script, ...args], { env: { ...process.env, DATA_DIR: join(dir, 'data') } });
+  let out = '';
+  let err = '';
+  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));
+  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+  act(child);
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, out, err };
+}
+
+test('the program itself: done, wrong usage, Ctrl-C, and a reader that goes away', async ({ dir, file }) => {
+  const [done, usage, interrupted] = await Promise.all([
+    spawned(dir, ['import', file]),
+    spawned(dir, ['nonsense']),
+    spawned(dir, ['import', '-'], undefined, CTRL_C_WHILE_READING),
+  ]);
+  assert.equal(done, { code: 0, out: WHOLE, err: '' });
+  assert.is(usage.code, 2);
+  assert.equal(interrupted, { code: 130, out: '', err: 'gift: interrupted before anything was read; nothing was done\n' });
+  const merchants = Array.from({ length: 3_000 }, (_, n) => ({ id: `m${n}`, name: 'M' }));
+  writeFileSync(file, JSON.stringify({ merchants }));
+  const piped = await spawned(dir, ['import', file, '--json'], (child) => {
+    child.stdout?.once('data', () => child.stdout?.destroy());
+  });
+  assert.equal([piped.code, piped.err], [0, '']);
+  assert.is((await eventsIn(dir)).filter(({ type }) => type.startsWith('Merchant')).length, 1 + 3_000);
+});
+
+test('two imports side by side on one data folder', async ({ dir, file }) => {
+  const ran = await Promise.all([gift(dir, ['import', file]), spawned(dir, ['import', file])]);
+  assert.equal(ran.map(({ code, err }) => [code, err]), [[0, ''], [0, '']]);
+  assert.is((await eventsIn(dir)).length, 21);
+  assert.ok(readdirSync(join(dir, 'data')).includes('hash.key'));
+});
+
+test.run();
