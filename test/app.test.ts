@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { spawn } from 'node:child_process';
+import { suite } from 'uvu';
+import { giftStream } from '../src/domain/gift.js';
+import { buy, redeem } from './support/giftFlow.js';
+import { type Service, eventually, request, startProcess, startService, untilReady } from './support/service.js';
+
+const test = suite<{ dir: string }>('service');
+const MAIN = new URL('../src/main.js', import.meta.url).pathname;
+
+test.before.each((context) => {
+  context.dir = mkdtempSync(join(tmpdir(), 'gift-app-'));
+});
+test.after.each(({ dir }) => rmSync(dir, { recursive: true, force: true }));
+
+/** Runs `main` until it ends by itself. */
+async function runs(env: Record<string, string>): Promise<{ code: number | null; errors: string }> {
+  const child = spawn(process.execPath, [MAIN], { env: { PATH: process.env['PATH'] ?? '', LOG_LEVEL: 'silent', ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
+  let errors = '';
+  child.stderr.on('data', (chunk: Buffer) => {
+    errors += chunk.toString();
+  });
+  const code = await new Promise<number | null>((resolve) => {
+    child.once('close', resolve);
+  });
+  return { code, errors };
+}
+
+test('wrong settings end it with every fault', async () => {
+  const { code, errors } = await runs({ PORT: 'x', ROLES: 'cook' });
+  assert.equal(code, 1);
+  assert.match(errors, /ROLES must be.*\n.*PORT must be/);
+});
+
+test('a taken port ends it with what to change', async ({ dir }) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => {
+    server.once('listening', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  const { code, errors } = await runs({ PORT: String(port), DATA_DIR: dir });
+  server.close();
+  assert.equal(code, 1);
+  assert.equal(errors, `port ${port} of 127.0.0.1 is taken: set PORT to a free one\n`);
+});
+
+test('a foreign file ends it and stays as it was', async ({ dir }) => {
+  for (const name of ['events.db', 'read.db']) {
+    const file = join(dir, name);
+    writeFileSync(file, 'my shopping list '.repeat(500));
+    const before = readFileSync(file);
+    const { code, errors } = await runs({ PORT: '0', DATA_DIR: dir });
+    assert.equal(code, 1);
+    assert.ok(errors.includes(file), errors);
+    assert.ok(!errors.includes('    at '), 'no stack');
+    assert.deepEqual(readFileSync(file), before);
+    rmSync(file);
+  }
+});
+
+test('SIGTERM finishes what is under way and ends within 10 s; health has a port of its own', async ({ dir }) => {
+  const service = await startProcess({ DATA_DIR: dir, PORT: '0', METRICS_PORT: '0', LOG_LEVEL: 'info' });
+  const health = (JSON.parse(service.lines.find((line) => line.includes('"started"')) ?? '{}') as { health: string }).health;
+  await untilReady(health);
+  assert.deepEqual((await request(`${health}/healthz`, 'GET')).json, { status: 'alive' });
+  assert.equal((await request(`${service.url ?? ''}/readyz`, 'GET')).status, 404);
+  const under = request(`${service.url ?? ''}/oauth/token`, 'POST', { body: { grant_type: 'client_credentials', client_id: 'x', client_secret: 'y' } }).catch(() => undefined);
+  const started = performance.now();
+  await service.end('SIGTERM');
+  assert.ok([401, undefined].includes((await under)?.status), 'answered whole, or never taken');
+  assert.ok(performance.now() - started < 10_000);
+  assert.equal(service.child.exitCode, 0);
+});
+
+test('killed with -9 under load again and again, nothing acknowledged is lost', async ({ dir }) => {
+  const first = await startService({ dataDir: dir, catalogue: (await import('./support/testCatalogue.js')).CATALOGUE });
+  const gifts = await buy(first, 'latte', Array(120).fill({}));
+  const token = await first.userToken('ann');
+  await first.close();
+
+  const acknowledged = new Set<string>();
+  let left = [...gifts];
+  for (let round = 0; round < 3; round++) {
+    const service = await startProcess({ DATA_DIR: dir, PORT: '0', LOG_LEVEL: 'info' });
+    const url = service.url ?? '';
+    await untilReady(url);
+    const batch = left.slice(0, 60);
+    const asked = batch.map(async (gift) => {
+      const reply = await request(`${url}/api/v2/gifts/${gift}/redemptions`, 'POST', { token, body: { location_id: 'bean-soho' } }).catch(() => undefined);
+      if (reply?.status === 201) acknowledged.add(gift);
+    });
+    await eventually(async () => (acknowledged.size >= 10 * (round + 1) ? true : undefined), 10_000);
+    await service.end('SIGKILL');
+    await Promise.all(asked);
+    left = left.filter((gift) => !acknowledged.has(gift));
+  }
+
+  const service: Service = await startService({ dataDir: dir });
+  try {
+    for (const gift of acknowledged) {
+      const events = await service.events.read(giftStream(gift));
+      assert.equal(events.filter(({ type }) => type === 'GiftRedeemed').length, 1, gift);
+      const shown = await service.ask('GET', `/api/v2/gifts/${gift}`, { token });
+      assert.equal(shown.json.data.gift_status, 'redeemed');
+    }
+    for (const gift of left) {
+      const reply = await redeem(service, gift, 'ann');
+      const events = await service.events.read(giftStream(gift));
+      assert.ok(reply.status === 201 || reply.status === 405);
+      assert.equal(events.filter(({ type }) => type === 'GiftRedeemed').length, 1, gift);
+    }
+  } finally {
+    await service.close();
+  }
+});
+
+test('what one process per role does together, end to end', async () => {
+  const service = await startService({ split: true });
+  try {
+    const [gift] = await buy(service, 'latte', [{ phone_number: '07700 900002' }]);
+    const reply = await redeem(service, gift ?? '', 'bob');
+    assert.equal(reply.status, 201);
+    const shown = await service.ask('GET', `/api/v2/gifts/${gift}`, { token: await service.userToken('bob'), headers: { 'gift-position': reply.headers.get('gift-position') ?? '' } });
+    assert.equal(shown.json.data.gift_status, 'redeemed');
+  } finally {
+    await service.close();
+  }
+});
+
+test.run();
