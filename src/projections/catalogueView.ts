@@ -50,7 +50,7 @@ export interface CatalogueViewOptions {
   readonly model: ReadModel<CatalogueDocument>;
   /** Milliseconds between two looks at the read model; default 200. */
   readonly pollMs?: number;
-  /** Told once of each time that the read model can't be read, and when it can again. */
+  /** Told once of each time that the read model can't be read any more, and when it can again. */
   readonly logger?: ViewLogger;
 }
 
@@ -108,10 +108,13 @@ export function openCatalogueView({ model, pollMs = POLL_MS, logger }: Catalogue
       if (failing) logger?.info({}, 'the catalogue is read again');
       failing = false;
     } catch (error) {
+      // A read model that is still being built is no trouble: readiness tells of it.
+      if (present === undefined && error instanceof UnavailableError) return;
       if (!failing) logger?.warn({ err: error }, 'the catalogue cannot be read; what is known of it stays in use');
       failing = true;
+    } finally {
+      if (!closed) timer = setTimeout(() => void poll(), pollMs);
     }
-    if (!closed) timer = setTimeout(() => void poll(), pollMs);
   };
   void poll();
 

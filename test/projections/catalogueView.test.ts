@@ -183,6 +183,23 @@ test('trouble leaves the state in use, and is told once; refresh tells it to its
   assert.is(fake.queries, queries, 'a closed view reads no more');
 });
 
+test('a read model that is still being built is waited for in silence; any other trouble is told', async () => {
+  const fake = fakeModel();
+  const told: string[] = [];
+  const logger = { warn: (_: object, message: string) => void told.push(message), info: (_: object, message: string) => void told.push(message) };
+  fake.failing = new UnavailableError('still being built');
+  const view = open(fake, { pollMs: 2, logger });
+  await sleep(30);
+  assert.ok(fake.queries > 1, 'it goes on looking');
+  assert.equal(told, []);
+  fake.failing = new Error('a mistake');
+  for (let turn = 0; turn < 200 && told.length < 1; turn++) await sleep(5);
+  assert.equal(told, ['the catalogue cannot be read; what is known of it stays in use']);
+  fake.failing = undefined;
+  await view.refresh();
+  assert.is(view.current().products.size, 0);
+});
+
 test('gifts are valid for the merchant of their product\'s brand, and for those whose brands list the product', async () => {
   const catalogue = await catalogueOf({
     merchant: ['m1', 'm2', 'm3'].map((id) => ({ id, name: id, adjustment_codes: [] })),
