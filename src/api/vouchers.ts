@@ -87,7 +87,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
         return async () => {
           const { product_id, created_at } = joined.transaction;
           const catalogue = deps.catalogue.current();
-          const segments = (catalogue.products.get(product_id)?.segments ?? []).flatMap((id) => catalogue.segments.get(id) ?? []);
+          const segments = (catalogue.products.get(product_id)?.segments ?? []).flatMap((id) => (catalogue.retired('segment', id) ? [] : (catalogue.segments.get(id) ?? [])));
           const options = segments.map(({ id, name, expiry }) => ({ id, name, expiry }));
           return { status: 200, body: { segments: options, dateCreated: created_at, dateModified: created_at, productId: product_id } };
         };

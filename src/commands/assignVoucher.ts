@@ -47,9 +47,9 @@ export async function assignGiftVoucher(deps: VoucherDeps, loaded: LoadedGift, u
 /** The segment that a request means. @throws Refusal `voucher_not_available`, `invalid_segment` */
 function segmentFor(catalogue: Catalogue, gift: { readonly product_id: string; readonly brand_id: string }, request: VoucherRequest): Segment {
   if (request.format === 'V1' && !V1_INTEGRATIONS.has(catalogue.brands.get(gift.brand_id)?.integration_id ?? '')) throw new Refusal('voucher_not_available');
-  const ids = catalogue.products.get(gift.product_id)?.segments ?? [];
-  if (request.segmentId !== undefined && !ids.includes(request.segmentId)) throw new Refusal('invalid_segment');
-  const segment = catalogue.segments.get(request.segmentId ?? ids[0] ?? '');
+  const live = (catalogue.products.get(gift.product_id)?.segments ?? []).filter((id) => !catalogue.retired('segment', id));
+  if (request.segmentId !== undefined && !live.includes(request.segmentId)) throw new Refusal('invalid_segment');
+  const segment = catalogue.segments.get(request.segmentId ?? live[0] ?? '');
   if (segment === undefined) throw new Refusal('voucher_not_available');
   return segment;
 }
