@@ -20,7 +20,7 @@ export interface Patience {
 /** What is waited for in service. */
 export const PATIENCE: Patience = {
   retryMs: 50,
-  retryAtMostMs: 60_000,
+  retryAtMostMs: 15_000,
   answerMs: 15_000,
   askAgainMs: 20 * 3_600_000,
   giveUpMs: 24 * 3_600_000,

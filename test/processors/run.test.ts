@@ -72,7 +72,6 @@ test('charges within milliseconds', async ({ house }) => {
     times.push(performance.now() - began);
   }
   times.sort((a, b) => a - b);
-  console.log('charge ms', times.map((time) => time.toFixed(1)).join(' '));
   assert.ok(times[5]! < 100, `${times[5]} ms`);
 });
 

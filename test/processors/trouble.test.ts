@@ -147,9 +147,11 @@ test('an unknown payment method and an answer that makes no sense are parked', a
 test('an event store in trouble: everything is done once it answers, parking too', async ({ house }) => {
   await house.work();
   let calls = 0;
+  let parkings = 0;
   const events: EventStore = {
     ...house.events,
     append: async (...args) => {
+      if (args[0].startsWith('parked-') && ++parkings < 3) throw new UnavailableError('full');
       calls++;
       if (calls % 3 === 1) throw new UnavailableError('full');
       if (calls % 3 === 2) {

@@ -97,7 +97,7 @@ export async function openEmbeddedBus({ dir, onError }: EmbeddedBusOptions): Pro
 /** Binds the socket and routes for everyone. @throws Error when it can't be bound; the claim is given up then. */
 async function becomeHub(place: Place, member: Member, onError: (error: unknown) => void): Promise<Part> {
   const router = openRouter(onError);
-  const connections = new Map<Connection, Socket>();
+  const connections = new Set<Connection>();
   const welcome = (socket: Socket): void => {
     const connection = openConnection(socket, {
       onFrame: (frame) => router.receive(connection, frame),
@@ -107,7 +107,7 @@ async function becomeHub(place: Place, member: Member, onError: (error: unknown)
       },
       onError,
     });
-    connections.set(connection, socket);
+    connections.add(connection);
   };
 
   let server: Server;
@@ -137,7 +137,7 @@ async function becomeHub(place: Place, member: Member, onError: (error: unknown)
     async close() {
       member.detach();
       server.close();
-      await Promise.all([...connections.keys()].map((connection) => connection.end()));
+      await Promise.all([...connections].map((connection) => connection.end()));
       await ended;
       place.release();
     },

@@ -25,8 +25,8 @@ export interface ConnectionEvents {
   readonly onError: (error: Error) => void;
 }
 
-/** Speaks frames on a connected socket. */
-export function openConnection(socket: Socket, { onFrame, onClose, onError }: ConnectionEvents): Connection {
+/** Speaks frames on a connected socket. `stallMs`: how long the other side may take nothing. */
+export function openConnection(socket: Socket, { onFrame, onClose, onError }: ConnectionEvents, stallMs = STALL_MS): Connection {
   const reader = frameReader(onError);
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   let draining: Promise<void> | undefined;
@@ -64,7 +64,7 @@ export function openConnection(socket: Socket, { onFrame, onClose, onError }: Co
     congested() {
       if (!socket.writableNeedDrain || socket.destroyed) return undefined;
       draining ??= new Promise<void>((resolve) => {
-        const stalled = setTimeout(() => socket.destroy(new Error('a process on the bus takes no messages')), STALL_MS);
+        const stalled = setTimeout(() => socket.destroy(new Error('a process on the bus takes no messages')), stallMs);
         const done = (): void => {
           clearTimeout(stalled);
           socket.off('drain', done);

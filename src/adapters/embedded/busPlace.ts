@@ -7,6 +7,7 @@ import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } 
 import { tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
+import { DataFileError } from './sqlite.js';
 
 /** Socket addresses hold 104 bytes on some systems, the closing zero included. */
 const MAX_SOCKET_PATH = 100;
@@ -17,20 +18,19 @@ export interface Place {
   claim(): boolean;
   /** Gives the claim up. */
   release(): void;
-  /** For the hub: where to bind, with anything left by an earlier hub removed. @throws Error when something else than a socket stands there. */
+  /** For the hub: where to bind, with anything left by an earlier hub removed. @throws DataFileError when something else than a socket stands there. */
   prepare(): string;
   /** For the others: where the hub is, or was. */
   address(): string;
   close(): void;
 }
 
-/** Opens the place. @throws Error with a clear message when the folder can't be written, or `bus.lock` is something else. */
+/** Opens the place. @throws DataFileError when the folder can't be written; `claim` throws one when `bus.lock` is something else. */
 export function openPlace(dir: string): Place {
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
   const file = join(dir, 'bus.lock');
+  const lock = openLock(dir, file);
   const near = join(resolve(dir), 'bus.sock');
   const record = join(dir, 'bus.path');
-  const lock = new Database(file, { timeout: 0 });
   let claimed = false;
 
   const claim = (): boolean => {
@@ -39,7 +39,7 @@ export function openPlace(dir: string): Place {
       claimed = true;
     } catch (error) {
       const code = (error as { code?: string }).code ?? '';
-      if (!code.startsWith('SQLITE_BUSY')) throw new Error(`${file} is not the bus's lock file: move it away`, { cause: error });
+      if (!code.startsWith('SQLITE_BUSY')) throw new DataFileError(file, "is not the bus's lock file", 'move it away', { cause: error });
     }
     return claimed;
   };
@@ -79,10 +79,19 @@ export function openPlace(dir: string): Place {
   };
 }
 
+function openLock(dir: string, file: string): Database.Database {
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    return new Database(file, { timeout: 0 });
+  } catch (error) {
+    throw new DataFileError(file, `can't be made (${(error as Error).message})`, 'check that the folder exists and that this user may write there', { cause: error });
+  }
+}
+
 /** The path without a dead socket. */
 function cleared(path: string): string {
   const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found !== undefined && !found.isSocket()) throw new Error(`${path} is not the bus's socket: move it away`);
+  if (found !== undefined && !found.isSocket()) throw new DataFileError(path, "is not the bus's socket", 'move it away');
   rmSync(path, { force: true });
   return path;
 }
@@ -93,7 +102,7 @@ function privateFolder(dir: string): string {
   const folder = join(tmpdir(), `gift-${createHash('sha256').update(dir).digest('hex').slice(0, 16)}-${uid}`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const found = lstatSync(folder);
-  if (!found.isDirectory() || found.uid !== uid) throw new Error(`${folder} belongs to someone else: move it away`);
+  if (!found.isDirectory() || found.uid !== uid) throw new DataFileError(folder, 'belongs to someone else', 'move it away');
   chmodSync(folder, 0o700);
   return folder;
 }
