@@ -63,7 +63,7 @@ export function createPacker(link: Pick<WriterLink, 'call' | 'send' | 'sent'>): 
         }
       }
       const json = JSON.stringify(body);
-      bytes += json.length;
+      bytes += Buffer.byteLength(json);
       rows.push(id, position, json);
       if (columns.length > 0) addValues(rows, columns, body as Readonly<Record<string, unknown>>);
     }
@@ -86,5 +86,5 @@ export function createPacker(link: Pick<WriterLink, 'call' | 'send' | 'sent'>): 
 }
 
 function addValues(rows: Scalar[], columns: readonly FieldColumn[], body: Readonly<Record<string, unknown>>): void {
-  for (const { field } of columns) rows.push(Object.hasOwn(body, field) ? scalarOf(body[field]) : null);
+  for (const { field } of columns) rows.push(scalarOf(body[field]));
 }

@@ -26,6 +26,7 @@ const STATEMENTS = 300;
 /** @param database the reader's connection. */
 export function createReader(database: Database): Reader {
   const statements = new LRUCache<string, Statement<SqlScalar[]>>({ max: STATEMENTS });
+  const gets = new WeakMap<Layout, Statement<[string], Row>>();
 
   function statement(sql: string): Statement<SqlScalar[]> {
     let prepared = statements.get(sql);
@@ -37,13 +38,17 @@ export function createReader(database: Database): Reader {
     return prepared;
   }
 
-  function rows<R>(sql: string, parameters: readonly SqlScalar[]): R[] {
-    try {
-      return statement(sql).all(...parameters) as R[];
-    } catch (error) {
-      if (isMissingTable(error)) return [];
-      throw error;
+  function getOf(layout: Layout): Statement<[string], Row> {
+    let prepared = gets.get(layout);
+    if (prepared === undefined) {
+      prepared = database.prepare<[string], Row>(`SELECT id, position, body FROM ${layout.table} WHERE id = ?`).raw();
+      gets.set(layout, prepared);
     }
+    return prepared;
+  }
+
+  function rows<R>(sql: string, parameters: readonly SqlScalar[]): R[] {
+    return orEmpty(() => statement(sql).all(...parameters) as R[], []);
   }
 
   async function getMany<B extends Body>({ table }: Layout, ids: readonly string[]): Promise<(StoredDocument<B> | undefined)[]> {
@@ -59,8 +64,7 @@ export function createReader(database: Database): Reader {
 
   return {
     get<B extends Body>(collection: CollectionSpec, id: string) {
-      const { table } = layoutOf(collection);
-      const [row] = rows<Row>(`SELECT id, position, body FROM ${table} WHERE id = ?`, [id]);
+      const row = orEmpty(() => getOf(layoutOf(collection)).get(id), undefined);
       return row === undefined ? undefined : documentOf<B>(row);
     },
     async getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]) {
@@ -89,6 +93,12 @@ function documentOf<B extends Body>([id, position, body]: Row): StoredDocument<B
   return { id, position, body: JSON.parse(body) as B };
 }
 
-function isMissingTable(error: unknown): boolean {
-  return error instanceof Sqlite.SqliteError && error.message.startsWith('no such table');
+/** What `read` finds, or `empty` when there is no such collection. */
+function orEmpty<T>(read: () => T, empty: T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Sqlite.SqliteError && error.message.startsWith('no such table')) return empty;
+    throw error;
+  }
 }

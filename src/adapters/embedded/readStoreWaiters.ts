@@ -111,7 +111,8 @@ export function createWaiters(stored: Stored): Waiters {
     async reached(projection, position, timeoutMs) {
       const last = known.get(projection);
       if (last !== undefined && last >= position) return true;
-      if (look(projection, position)) return true;
+      // Where somebody waits already, the file was looked at just now and soon will be again.
+      if ((timeoutMs <= 0 || !waiting.has(projection)) && look(projection, position)) return true;
       if (timeoutMs <= 0) return false;
       return new Promise((resolve, reject) => {
         wait(projection, { position, deadline: performance.now() + timeoutMs, resolve, reject });
