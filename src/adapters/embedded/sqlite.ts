@@ -1,6 +1,6 @@
 /** SQLite files of the embedded engines: opened with one set of settings, and only when they are ours and whole. */
 import { closeSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import type { Database } from 'better-sqlite3';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -68,7 +68,8 @@ export function openDatabase(file: string, options: DatabaseOptions): Database {
     database.close();
     throw unavailableOf(error, file);
   }
-  opened.set(file, [...(opened.get(file) ?? []), database]);
+  const path = resolve(file);
+  opened.set(path, [...(opened.get(path) ?? []), database]);
   return database;
 }
 
@@ -120,7 +121,7 @@ interface Fault {
   readonly remedy: string;
 }
 
-/** Connections of this thread that were opened here, by file. */
+/** Connections of this thread that were opened here, by the file's full path. */
 const opened = new Map<string, Database[]>();
 
 /**
@@ -128,9 +129,10 @@ const opened = new Map<string, Database[]>();
  * would drop the POSIX locks that all of this process's connections to it hold.
  */
 function isOpen(file: string): boolean {
-  const open = (opened.get(file) ?? []).filter((database) => database.open);
-  if (open.length === 0) opened.delete(file);
-  else opened.set(file, open);
+  const path = resolve(file);
+  const open = (opened.get(path) ?? []).filter((database) => database.open);
+  if (open.length === 0) opened.delete(path);
+  else opened.set(path, open);
   return open.length > 0;
 }
 
