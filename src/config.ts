@@ -36,6 +36,8 @@ export interface Config {
   readonly tokenKeys?: readonly string[];
   /** Secret. At least 32 bytes. Absent: made and kept in `dataDir`. */
   readonly hashKey?: string;
+  /** NATS instead of the in-process bus. May hold credentials: secret. */
+  readonly natsUrl?: string;
   readonly payments: 'simulated';
   readonly notifications: 'simulated';
 }
@@ -100,8 +102,17 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   const hashKey = text('HASH_KEY');
   if (hashKey !== undefined && Buffer.byteLength(hashKey) < KEY_BYTES) faults.push(`HASH_KEY must have at least ${KEY_BYTES} bytes`);
 
-  for (const name of ['EVENTSTORE_URL', 'MONGODB_URL', 'NATS_URL']) {
-    if (text(name) !== undefined) faults.push(`${name} is set, but this version has the embedded engines only: unset it`);
+  const engine = (name: string, protocols: readonly string[]): string | undefined => {
+    const value = text(name);
+    if (value === undefined) return undefined;
+    // The value may hold a password: it is never shown.
+    const good = value.split(',').every((one) => URL.canParse(one.trim()) && protocols.includes(new URL(one.trim()).protocol));
+    if (!good) faults.push(`${name} must be an address that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`);
+    return good ? value : undefined;
+  };
+  const natsUrl = engine('NATS_URL', ['nats:', 'tls:']);
+  for (const name of ['EVENTSTORE_URL', 'MONGODB_URL']) {
+    if (text(name) !== undefined) faults.push(`${name} is set, but this version has the embedded one only: unset it`);
   }
   const payments = choice('PAYMENTS', ['simulated'], 'simulated');
   const notifications = choice('NOTIFICATIONS', ['simulated'], 'simulated');
@@ -125,6 +136,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     ...(metricsPort === undefined ? {} : { metricsPort }),
     ...(tokenKeys === undefined ? {} : { tokenKeys }),
     ...(hashKey === undefined ? {} : { hashKey }),
+    ...(natsUrl === undefined ? {} : { natsUrl }),
     payments,
     notifications,
   };

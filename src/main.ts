@@ -2,6 +2,7 @@
 /** The service's process: reads the settings, starts, and stops on SIGTERM or SIGINT. */
 import { type Config, ConfigError, loadConfig } from './config.js';
 import { DataFileError } from './adapters/embedded/sqlite.js';
+import { EngineError } from './adapters/engineError.js';
 import { startApp } from './app.js';
 import { createLogger } from './logger.js';
 
@@ -47,7 +48,7 @@ try {
   process.on('SIGINT', stop);
 } catch (error) {
   const { code } = error as NodeJS.ErrnoException;
-  if (error instanceof DataFileError) process.stderr.write(`${error.message}\n`);
+  if (error instanceof DataFileError || error instanceof EngineError) process.stderr.write(`${error.message}\n`);
   else if (code === 'EADDRINUSE') process.stderr.write(`port ${config.port} of ${config.host} is taken: set PORT to a free one\n`);
   else if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') process.stderr.write(`HOST ${config.host} is not an address of this machine\n`);
   else if (code === 'EACCES') process.stderr.write(`no permission: check DATA_DIR (${config.dataDir}) and PORT (${config.port})\n`);

@@ -156,10 +156,10 @@ function hold(
   };
 }
 
-/** Resolves after `ms`, or at once when aborted. Does not keep the process alive. */
+/** Resolves after `ms`, or at once when aborted. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return;
-  await sleep(ms, undefined, { signal, ref: false }).catch((error: unknown) => {
+  await sleep(ms, undefined, { signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });
 }

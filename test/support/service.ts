@@ -73,7 +73,7 @@ const SPLIT_ROLES = ['worker', 'projector', 'processor', 'api'];
 /** Starts it and waits until it is ready. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'gift-service-'));
-  const env = { LOG_LEVEL: 'info', PORT: '0', CHARGE_WAIT_MS: '5000', ...options.env, DATA_DIR: dataDir };
+  const env = { LOG_LEVEL: 'info', PORT: '0', CHARGE_WAIT_MS: '5000', ...engineSettings(), ...options.env, DATA_DIR: dataDir };
   const config = loadConfig(env);
   const { hashKey } = loadKeys(config);
   const hash = keyedHash(hashKey);
@@ -119,6 +119,16 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
       if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
     },
   };
+}
+
+/** The servers that the suite is to run on, as TEST_ENGINES_NATS_URL …; without them the embedded engines. */
+function engineSettings(): Record<string, string> {
+  const settings: Record<string, string> = {};
+  for (const name of ['NATS_URL']) {
+    const value = process.env[`TEST_ENGINES_${name}`];
+    if (value !== undefined && value !== '') settings[name] = value;
+  }
+  return settings;
 }
 
 /** Sends one request, whatever the path looks like. */

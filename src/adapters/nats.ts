@@ -1,0 +1,188 @@
+/** The bus on NATS: reconnects for ever, drains when it closes. Installations may share a NATS: every subject carries the log's id. */
+import { type Msg, type NatsConnection, NatsError, type Subscription, connect, headers } from 'nats';
+import { type Bus, DeadlineError, NoRespondersError, RemoteError, type Unsubscribe } from '../ports/bus.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { EngineError } from './engineError.js';
+
+const MAX_PAYLOAD_BYTES = 1_000_000;
+const DRAIN_MS = 5_000;
+const PING_MS = 1_000;
+const SUBJECT = /^[\w-]+(?:\.[\w-]+)*$/;
+/** Header of a reply that says why there is none. */
+const FAILED = 'Gift-Failed';
+
+/** Options of the bus on NATS. */
+export interface NatsBusOptions {
+  /** `nats://` or `tls://` addresses, comma-separated; user and password, or a token, may stand in the first. */
+  readonly url: string;
+  /** Separates installations that share a NATS. */
+  readonly logId: string;
+  /** What goes wrong beside a request: handlers of published messages that throw, messages that make no sense, lost connections. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Connects. @throws EngineError naming NATS_URL when nobody answers there, or the credentials are refused */
+export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Promise<Bus> {
+  const connection = await connected(url);
+  const subjectOf = (subject: string): string => {
+    if (!SUBJECT.test(subject)) throw new TypeError(`${JSON.stringify(subject)} is not a subject`);
+    return `gift.${logId}.${subject}`;
+  };
+  const running = new Set<Promise<void>>();
+  const subscriptions = new Set<Subscription>();
+  const openRequests = new Set<(error: UnavailableError) => void>();
+  let closing: Promise<void> | undefined;
+
+  void (async () => {
+    for await (const status of connection.status()) if (status.type === 'disconnect' || status.type === 'error') onError(new UnavailableError(`NATS: ${status.type}`));
+  })().catch(onError);
+
+  const refuseWhenClosed = (): void => {
+    if (closing !== undefined || connection.isClosed()) throw new UnavailableError('the bus is closed');
+  };
+
+  const answer = async (message: Msg, handler: (payload: never) => Promise<object>): Promise<void> => {
+    try {
+      message.respond(encoded(await handler(JSON.parse(message.string()) as never)));
+    } catch (error) {
+      const reason = headers();
+      reason.set(FAILED, encodeURIComponent(error instanceof Error ? error.message : String(error)).slice(0, 1_000));
+      message.respond('', { headers: reason });
+    }
+  };
+
+  const take = async (subscription: Subscription): Promise<Unsubscribe> => {
+    subscriptions.add(subscription);
+    await connection.flush();
+    return async () => {
+      if (!subscriptions.delete(subscription) || connection.isClosed()) return;
+      subscription.unsubscribe();
+      await connection.flush();
+    };
+  };
+
+  const close = async (): Promise<void> => {
+    for (const subscription of subscriptions) subscription.unsubscribe();
+    for (const end of openRequests) end(new UnavailableError('the bus was closed before an answer came', { outcomeUnknown: true }));
+    await Promise.race([Promise.all(running), late(DRAIN_MS)]);
+    await Promise.race([connection.drain().catch(() => connection.close()), late(PING_MS).then(() => connection.close())]);
+  };
+
+  return {
+    engine: 'nats',
+    async request<R>(subject: string, payload: object, { timeoutMs }: { timeoutMs: number }): Promise<R> {
+      const name = subjectOf(subject);
+      refuseWhenClosed();
+      const body = encoded(payload);
+      let end: (error: UnavailableError) => void = () => undefined;
+      const ended = new Promise<never>((_, reject) => {
+        end = reject;
+      });
+      ended.catch(() => undefined);
+      openRequests.add(end);
+      try {
+        const reply = await Promise.race([connection.request(name, body, { timeout: timeoutMs }), ended]);
+        const failed = reply.headers?.get(FAILED);
+        if (failed !== undefined && failed !== '') throw new RemoteError(decodeURIComponent(failed));
+        return JSON.parse(reply.string()) as R;
+      } catch (error) {
+        throw error instanceof NatsError ? translated(error, subject, timeoutMs) : error;
+      } finally {
+        openRequests.delete(end);
+      }
+    },
+    async serve(subject, queue, handler) {
+      const name = subjectOf(subject);
+      refuseWhenClosed();
+      return take(
+        connection.subscribe(name, {
+          queue,
+          callback(error, message) {
+            if (error !== null) return onError(error);
+            const run: Promise<void> = answer(message, handler).catch(onError).finally(() => running.delete(run));
+            running.add(run);
+          },
+        }),
+      );
+    },
+    async publish(subject, payload) {
+      const name = subjectOf(subject);
+      refuseWhenClosed();
+      connection.publish(name, encoded(payload));
+      await within(connection.flush(), 'NATS did not take the message');
+    },
+    async subscribe(subject, handler) {
+      const name = subjectOf(subject);
+      refuseWhenClosed();
+      return take(
+        connection.subscribe(name, {
+          callback(error, message) {
+            if (error !== null) return onError(error);
+            try {
+              handler(JSON.parse(message.string()) as never);
+            } catch (thrown) {
+              onError(thrown);
+            }
+          },
+        }),
+      );
+    },
+    async ping() {
+      refuseWhenClosed();
+      await within(connection.flush(), 'NATS does not answer');
+    },
+    close() {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+async function connected(url: string): Promise<NatsConnection> {
+  const servers = url.split(',').map((one) => new URL(one.trim()));
+  const [first] = servers;
+  const { username = '', password = '' } = first ?? {};
+  const credentials = password === '' ? (username === '' ? {} : { token: decodeURIComponent(username) }) : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
+  try {
+    return await connect({
+      servers: servers.map(({ host }) => host),
+      ...credentials,
+      ...(first?.protocol === 'tls:' ? { tls: {} } : {}),
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 250,
+      reconnectJitter: 250,
+      pingInterval: 2_000,
+      maxPingOut: 2,
+      timeout: 5_000,
+    });
+  } catch (error) {
+    const code = error instanceof NatsError ? error.code : '';
+    const why = code === 'AUTHORIZATION_VIOLATION' ? 'the credentials are refused' : 'no NATS server answers there';
+    throw new EngineError('NATS_URL', `${why}: check the address and whether the server runs`, error);
+  }
+}
+
+function encoded(payload: object): string {
+  const text = JSON.stringify(payload);
+  if (Buffer.byteLength(text) > MAX_PAYLOAD_BYTES) throw new RangeError(`a message of more than ${MAX_PAYLOAD_BYTES} bytes`);
+  return text;
+}
+
+function translated(error: NatsError, subject: string, timeoutMs: number): Error {
+  if (error.code === '503') return new NoRespondersError(subject);
+  if (error.code === 'TIMEOUT') return new DeadlineError(subject, timeoutMs);
+  return new UnavailableError('NATS did not take the request', { outcomeUnknown: true, cause: error });
+}
+
+async function late(ms: number): Promise<void> {
+  await new Promise((resolve) => {
+    setTimeout(resolve, ms).unref();
+  });
+}
+
+async function within(work: Promise<void>, message: string): Promise<void> {
+  const deadline = late(PING_MS).then(() => {
+    throw new UnavailableError(message, { outcomeUnknown: true });
+  });
+  await Promise.race([work.catch((cause: unknown) => Promise.reject(new UnavailableError(message, { outcomeUnknown: true, cause }))), deadline]);
+}

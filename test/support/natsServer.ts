@@ -1,0 +1,72 @@
+/** A NATS server for tests: `nats-server` on a free port of the loopback address, or the one at TEST_NATS_URL. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect } from 'nats';
+
+/** A running server. */
+export interface NatsServer {
+  readonly url: string;
+  /** Sends it a signal; `undefined` where it is not ours. */
+  readonly child: ChildProcess | undefined;
+  /** Starts it again on the same port after it was ended. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Why no server can be had; `undefined`: one can. */
+export function natsMissing(): string | undefined {
+  if (process.env['TEST_NATS_URL'] !== undefined) return undefined;
+  return spawnSync('nats-server', ['--version']).error === undefined ? undefined : 'nats-server is not installed';
+}
+
+/** A port that is free now. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => {
+    server.once('listening', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  return port;
+}
+
+/** Starts a server. */
+export async function startNats(args: readonly string[] = []): Promise<NatsServer> {
+  const given = process.env['TEST_NATS_URL'];
+  if (given !== undefined && args.length === 0) return { url: given, child: undefined, restart: async () => undefined, stop: async () => undefined };
+  const port = await freePort();
+  const url = `nats://127.0.0.1:${port}`;
+  const start = async (): Promise<ChildProcess> => {
+    const child = spawn('nats-server', ['-a', '127.0.0.1', '-p', String(port), ...args], { stdio: 'ignore' });
+    for (let wait = 0; wait < 200; wait++) {
+      // Whoever answers at all, be it to refuse us, is up.
+      const up = await connect({ servers: `127.0.0.1:${port}`, timeout: 500, reconnect: false }).then((one) => one.close().then(() => true), (error: { code?: string }) => error.code === 'AUTHORIZATION_VIOLATION');
+      if (up) return child;
+      await sleep(25);
+    }
+    throw new Error('nats-server did not start');
+  };
+  let child = await start();
+  const ended = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    await new Promise((resolve) => {
+      child.once('exit', resolve);
+      child.kill('SIGKILL');
+    });
+  };
+  return {
+    url,
+    get child() {
+      return child;
+    },
+    async restart() {
+      await ended();
+      child = await start();
+    },
+    stop: ended,
+  };
+}
