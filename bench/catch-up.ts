@@ -15,13 +15,11 @@ import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore.js';
 import { eventLogFile } from '../src/adapters/embedded/eventStoreLog.js';
 import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore.js';
 import { MAX_BATCH_DOCUMENTS, type CollectionSpec, type ReadStore, type StoredDocument } from '../src/ports/readStore.js';
-import { gifts } from '../src/projections/gifts.js';
-import { collectionOf, type Projection } from '../src/projections/projection.js';
+import { collectionOf } from '../src/projections/projection.js';
 import { startProjector } from '../src/projections/projector.js';
-import { transactions } from '../src/projections/transactions.js';
+import { PROJECTIONS } from '../src/readModels.js';
 import { generateHistory } from './support/history.js';
 
-const PROJECTIONS: readonly Projection[] = [gifts, transactions];
 /** Writes under way at once, so that the store's thread never waits. */
 const WRITES_IN_FLIGHT = 3;
 

@@ -1,0 +1,103 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { deriveGiftIds } from '../../src/domain/giftIds.js';
+import type { RecordedEvent } from '../../src/ports/eventStore.js';
+import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
+import { transactions, type TransactionDocument } from '../../src/projections/transactions.js';
+import type { Projection } from '../../src/projections/projection.js';
+import { newEvent, purchase } from '../support/projecting.js';
+
+const BOUGHT_AT = '2026-03-01T10:00:00.000Z';
+const LATER = '2026-03-02T10:00:00.000Z';
+const LAST = '2026-03-03T10:00:00.000Z';
+const BOUGHT = purchase([{ user_id: 'u2' }, { phone_number: '+447700900123', phone_hash: 'h1' }, {}], 't1');
+const IDS = deriveGiftIds(BOUGHT.seed, 3);
+const [FIRST] = IDS;
+const id = FIRST?.gift_id ?? '';
+
+let position = 0;
+const recorded = (stream: string, type: string, data: object, at: string): RecordedEvent => ({
+  ...newEvent(type, data, at), stream, revision: 0, position: String(++position).padStart(16, '0'),
+});
+const bought = recorded('transaction-t1', 'GiftsPurchased', BOUGHT, BOUGHT_AT);
+const ofGift = (type: string, data: object, at = LATER): RecordedEvent => recorded(`gift-${id}`, type, data, at);
+const redemption = { redemption_id: 'r1', location_id: 's1', location_merchant_id: 'm1', merchant_id: 'm1', brand_id: 'b1', product_id: 'p1', value: 350 };
+
+/** Folds the events that touch one document. */
+function fold<B extends object>(projection: Projection<B>, document: string, events: readonly RecordedEvent[]): B | undefined {
+  let body: B | undefined;
+  for (const event of events) {
+    const index = projection.documentIds(event).indexOf(document);
+    if (projection.types.includes(event.type) && index >= 0) body = projection.evolve(body, event, document, index);
+  }
+  return body;
+}
+const gift = (...events: RecordedEvent[]): GiftDocument | undefined => fold(gifts, id, events);
+const transaction = (...events: RecordedEvent[]): TransactionDocument | undefined => fold(transactions, 't1', events);
+const fresh = { transaction_id: 't1', index: 0, message_id: FIRST?.message_id, receiver: { user_id: 'u2' }, updated_at: BOUGHT_AT };
+
+const test = suite('projections of gifts and transactions');
+
+test('a purchase makes one document a receiver, under the ids that its seed gives', () => {
+  assert.equal(gifts.documentIds(bought), IDS.map((ids) => ids.gift_id));
+  assert.equal(gift(bought), fresh);
+  assert.equal(IDS.map((ids, index) => gifts.evolve(undefined, bought, ids.gift_id, index).receiver), [{ user_id: 'u2' }, { phone_hash: 'h1' }, {}]);
+});
+
+test('no phone number and no seed reaches a gift', () => {
+  const all = JSON.stringify(IDS.map((ids, index) => gifts.evolve(undefined, bought, ids.gift_id, index)));
+  assert.not.match(all, '7700900123');
+  assert.not.match(all, BOUGHT.seed);
+});
+
+test('issuing changes nothing, so it is not asked for', () => {
+  assert.not(gifts.types.includes('GiftIssued'));
+});
+
+test('claimed', () => {
+  assert.equal(gift(bought, ofGift('GiftClaimed', { user_id: 'u9' })), { ...fresh, claimed_by: 'u9', updated_at: LATER });
+});
+
+test('redeemed, unredeemed, redeemed again', () => {
+  const made = { id: 'r1', location_id: 's1', created_at: LATER };
+  const redeemed = ofGift('GiftRedeemed', redemption);
+  assert.equal(gift(bought, redeemed), { ...fresh, redemption: { ...made, redeemed: true, updated_at: LATER }, updated_at: LATER });
+  const undone = ofGift('GiftUnredeemed', { redemption_id: 'r1' }, LAST);
+  assert.equal(gift(bought, redeemed, undone), { ...fresh, redemption: { ...made, redeemed: false, updated_at: LAST }, updated_at: LAST });
+  const again = ofGift('GiftRedeemed', { ...redemption, redemption_id: 'r2' }, LAST);
+  assert.is(gift(bought, redeemed, undone, again)?.redemption?.id, 'r2');
+  assert.is(gift(bought, redeemed, undone, again)?.redemption?.redeemed, true);
+});
+
+test('a voucher', () => {
+  const data = { voucher_id: 'v1', code: 'C', pin: null, segment_id: 'g1', expires_at: LAST };
+  const voucher = { id: 'v1', code: 'C', pin: null, segment_id: 'g1', expires_at: LAST, created_at: LATER };
+  assert.equal(gift(bought, ofGift('VoucherAssigned', data)), { ...fresh, voucher, updated_at: LATER });
+});
+
+test('cancelled', () => {
+  assert.equal(gift(bought, ofGift('GiftCancelled', { reason: 'declined' })), { ...fresh, cancelled: true, updated_at: LATER });
+});
+
+test('what can not be folded says why', () => {
+  assert.throws(() => gift(ofGift('GiftRedeemed', redemption)), /never bought/);
+  assert.throws(() => gift(bought, ofGift('GiftUnredeemed', { redemption_id: 'r1' })), /not the latest/);
+  assert.throws(() => gifts.evolve(undefined, bought, id, 3), /no gift 3/);
+  assert.throws(() => gifts.evolve(fresh as GiftDocument, ofGift('GiftPainted', {}), id, 0), /GiftPainted/);
+  assert.throws(() => transaction(recorded('transaction-t1', 'PaymentCharged', {}, LATER)), /never made/);
+});
+
+test('a transaction is pending until its first answer, which stands', () => {
+  const pending = {
+    buyer_id: 'u1', seed: BOUGHT.seed, count: 3, product_id: 'p1', brand_id: 'b1', sale_price: 350, total: 1050, message: 'Enjoy', expires_on: '2027-03-01',
+    payment: 'pending', created_at: BOUGHT_AT, updated_at: BOUGHT_AT,
+  };
+  const charged = recorded('transaction-t1', 'PaymentCharged', { amount: 1050, provider: 'p', charge_id: 'c' }, LATER);
+  const declined = recorded('transaction-t1', 'PaymentDeclined', { provider: 'p', code: 'no' }, LAST);
+  assert.equal(transaction(bought), pending);
+  assert.equal(transaction(bought, charged), { ...pending, payment: 'charged', settled_at: LATER, updated_at: LATER });
+  assert.equal(transaction(bought, declined), { ...pending, payment: 'declined', settled_at: LAST, updated_at: LAST });
+  assert.equal(transaction(bought, charged, declined), transaction(bought, charged));
+});
+
+test.run();

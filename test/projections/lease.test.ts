@@ -1,0 +1,154 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Records } from '../../src/ports/readStore.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
+import { acquireLease, type Lease, type LeaseOptions } from '../../src/projections/lease.js';
+import { memoryRecords } from '../support/memoryRecords.js';
+import { silent, until } from '../support/projecting.js';
+
+const TTL = 120;
+const test = suite('lease');
+
+const options = (holder: string, more: Partial<LeaseOptions> = {}): LeaseOptions => ({ holder, signal: new AbortController().signal, logger: silent, ttlMs: TTL, ...more });
+
+async function acquire(records: Records, holder: string): Promise<Lease> {
+  const lease = await acquireLease(records, 'work', options(holder));
+  if (lease === undefined) throw new Error('not acquired');
+  return lease;
+}
+
+/** Records that can be cut off from one process. */
+function cuttable(records: Records): { readonly records: Records; cut: 'no' | 'fails' | 'silent' | 'answers are lost' } {
+  const self = { cut: 'no' as 'no' | 'fails' | 'silent' | 'answers are lost', records: {} as Records };
+  const reach = async <T>(call: () => Promise<T>): Promise<T> => {
+    if (self.cut === 'fails') throw new UnavailableError('cut off');
+    if (self.cut === 'silent') return new Promise<T>(() => undefined);
+    const answer = await call();
+    if (self.cut === 'answers are lost') throw new UnavailableError('cut off', { outcomeUnknown: true });
+    return answer;
+  };
+  self.records = {
+    ...records,
+    get: (key) => reach(() => records.get(key)),
+    put: (key, value, more) => reach(() => records.put(key, value, more)),
+  };
+  return self;
+}
+
+test('one holds it, the other has it as soon as it is released, with a higher fence', async () => {
+  const records = memoryRecords(Date.now);
+  const first = await acquire(records, 'a');
+  assert.ok(first.held);
+  let second: Lease | undefined;
+  const waiting = acquire(records, 'b').then((lease) => (second = lease));
+  await sleep(TTL * 2);
+  assert.is(second, undefined, 'renewed all the while');
+  assert.ok(first.held);
+  await first.release();
+  assert.not(first.held);
+  assert.ok(first.lost.aborted);
+  const released = performance.now();
+  await waiting;
+  assert.ok(performance.now() - released < TTL, 'without waiting for its end');
+  assert.ok((second?.fence ?? 0) > first.fence);
+  await second?.release();
+});
+
+test('a holder cut off from the store loses it, and another takes it', async () => {
+  const shared = memoryRecords(Date.now);
+  for (const cut of ['fails', 'silent'] as const) {
+    const link = cuttable(shared);
+    const first = await acquire(link.records, `a ${cut}`);
+    link.cut = cut;
+    const second = await acquire(shared, `b ${cut}`);
+    assert.not(first.held, 'before the other has it');
+    if (cut === 'fails') await until(() => first.lost.aborted, 'the loss to be told');
+    assert.ok(second.held);
+    assert.ok(second.fence > first.fence);
+    link.cut = 'no';
+    if (cut === 'fails') await first.release();
+    assert.ok(second.held, 'the late release of the former holder changes nothing');
+    await second.release();
+  }
+});
+
+test('a frozen process that wakes up knows at once that it holds nothing', async () => {
+  const records = memoryRecords(Date.now);
+  const lease = await acquire(records, 'a');
+  // No timer runs meanwhile, as in a stopped process.
+  const wake = performance.now() + TTL + 20;
+  while (performance.now() < wake);
+  assert.not(lease.held);
+  assert.not(lease.lost.aborted, 'the timers have not run yet');
+  await until(() => lease.lost.aborted, 'the loss to be told');
+  await lease.release();
+});
+
+test('a renewal whose answer was lost is recognised as its own', async () => {
+  const link = cuttable(memoryRecords(Date.now));
+  const lease = await acquire(link.records, 'a');
+  link.cut = 'answers are lost';
+  await sleep(TTL / 2);
+  link.cut = 'no';
+  await sleep(TTL * 2);
+  assert.ok(lease.held);
+  await lease.release();
+});
+
+test('whoever took it meanwhile is not disturbed', async () => {
+  const records = memoryRecords(Date.now);
+  const lease = await acquire(records, 'a');
+  await records.put('lease/work', { holder: 'thief', fence: 77 });
+  await until(() => lease.lost.aborted, 'the loss to be told');
+  assert.not(lease.held);
+  await lease.release();
+  assert.equal((await records.get('lease/work'))?.value, { holder: 'thief', fence: 77 });
+  assert.is((await acquire(records, 'b')).fence, 78);
+});
+
+test('a lease that it lost itself, and nobody took, a process has again at once', async () => {
+  const records = memoryRecords(Date.now);
+  await records.put('lease/work', { holder: 'a', fence: 5 });
+  const began = performance.now();
+  const lease = await acquire(records, 'a');
+  assert.ok(performance.now() - began < TTL);
+  assert.is(lease.fence, 6);
+  await lease.release();
+});
+
+test('waiting ends with the signal', async () => {
+  const records = memoryRecords(Date.now);
+  const held = await acquire(records, 'a');
+  const stop = new AbortController();
+  const waiting = acquireLease(records, 'work', options('b', { signal: stop.signal }));
+  setTimeout(() => {
+    stop.abort();
+  }, 10);
+  assert.is(await waiting, undefined);
+  assert.is(await acquireLease(records, 'work', options('b', { signal: AbortSignal.abort() })), undefined);
+  await held.release();
+});
+
+test('an unreachable store is waited for', async () => {
+  const link = cuttable(memoryRecords(Date.now));
+  link.cut = 'fails';
+  const waiting = acquire(link.records, 'a');
+  await sleep(60);
+  link.cut = 'no';
+  const lease = await waiting;
+  assert.ok(lease.held);
+  link.cut = 'fails';
+  await lease.release();
+});
+
+test('an error that is no outage gives it up', async () => {
+  const records = memoryRecords(Date.now);
+  let broken = false;
+  const lease = await acquire({ ...records, put: async (...args) => (broken ? Promise.reject(new TypeError('bug')) : records.put(...args)) }, 'a');
+  broken = true;
+  await until(() => lease.lost.aborted, 'the loss to be told');
+  await lease.release();
+});
+
+test.run();

@@ -1,0 +1,437 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { giftStream } from '../../src/domain/gift.js';
+import { transactionStream } from '../../src/domain/purchase.js';
+import type { EventStore } from '../../src/ports/eventStore.js';
+import { MAX_BATCH_DOCUMENTS, type ReadStore, type WriteBatch } from '../../src/ports/readStore.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
+import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
+import { collectionOf, type Projection } from '../../src/projections/projection.js';
+import { openReadModel } from '../../src/projections/readModel.js';
+import { readStatus } from '../../src/projections/status.js';
+import { transactions } from '../../src/projections/transactions.js';
+import { append, buy, contents, installed, LEASE_TEST_MS, redeem, settled, silent, until } from '../support/projecting.js';
+import { startProjector } from '../../src/projections/projector.js';
+
+const GIFTS = collectionOf(gifts);
+const TRANSACTIONS = collectionOf(transactions);
+const test = suite('projector');
+
+/** The store with `write` replaced. */
+const writing = (store: ReadStore, write: (batches: readonly WriteBatch[]) => Promise<void>): ReadStore => ({ ...store, write });
+
+/** Gifts in another version, whose documents say so. */
+function giftsVersion(version: number): Projection {
+  const evolve = (body: object | undefined, ...rest: [never, never, never]): object => ({ ...gifts.evolve(body as GiftDocument | undefined, ...rest), shape: version });
+  return { ...gifts, version, evolve: evolve as Projection['evolve'] };
+}
+
+async function stored(store: ReadStore, gift: string): Promise<GiftDocument | undefined> {
+  return (await store.get<GiftDocument>(GIFTS, gift))?.body;
+}
+
+test('an empty log is caught up with at once, and said so durably', installed(async ({ events, store, project }) => {
+  const projector = await project();
+  await settled(projector, events);
+  assert.is(await store.active('gifts'), 1);
+  assert.equal(projector.status(), ['gifts', 'transactions'].map((projection) => (
+    { projection, version: 1, position: undefined, caughtUp: true, active: true, quarantined: [], leader: true })));
+}));
+
+test('what is appended is in the documents soon, and every checkpoint advances', installed(async ({ events, store, project }) => {
+  const projector = await project();
+  await settled(projector, events);
+  const { gifts: [gift = ''], transaction } = await buy(events, [{ user_id: 'u2' }]);
+  const { position } = await redeem(events, gift);
+  assert.ok(await store.reached('gifts@1', position, 1_000));
+  assert.is((await stored(store, gift))?.redemption?.redeemed, true);
+  assert.ok(await store.reached('transactions@1', position, 1_000), 'transactions have nothing to do with it');
+  assert.is((await store.get<{ payment: string }>(TRANSACTIONS, transaction))?.body.payment, 'pending');
+  const issued = await append(events, giftStream(gift), 'GiftIssued', {});
+  assert.ok(await store.reached('gifts@1', issued.position, 1_000), 'an event that nobody folds');
+}));
+
+test('another process sees the checkpoint', installed(async ({ events, project, openStore }) => {
+  const elsewhere = await openStore();
+  await project();
+  const { position } = await buy(events);
+  assert.ok(await elsewhere.reached('gifts@1', position, 2_000));
+}));
+
+test('sixty-four redemptions at once make few writes', installed(async ({ events, store, project }) => {
+  let writes = 0;
+  const counted = writing(store, async (batches) => {
+    writes++;
+    return store.write(batches);
+  });
+  const projector = await project({ store: counted });
+  const bought = await buy(events, Array.from({ length: 64 }, () => ({})));
+  await settled(projector, events);
+  writes = 0;
+  await Promise.all(bought.gifts.map(async (gift) => redeem(events, gift)));
+  await settled(projector, events);
+  assert.ok(writes > 0 && writes < 10, `${writes} writes`);
+  for (const gift of bought.gifts) assert.ok((await stored(store, gift))?.redemption);
+}));
+
+test('a purchase of 10,000 is stored in batches, its checkpoint last', installed(async ({ events, store, project }) => {
+  const order: string[] = [];
+  const watched = writing(store, async (batches) => {
+    for (const { documents, checkpoint } of batches) {
+      assert.ok(documents.length <= MAX_BATCH_DOCUMENTS);
+      order.push(...documents.map(({ id }) => id));
+      if (checkpoint?.projection === 'gifts@1') order.push(`at ${checkpoint.position}`);
+    }
+    return store.write(batches);
+  });
+  const projector = await project({ store: watched });
+  const bought = await buy(events, Array.from({ length: 10_000 }, () => ({ user_id: 'u2' })));
+  await settled(projector, events);
+  const mark = order.indexOf(`at ${bought.position}`);
+  assert.equal(new Set(order.slice(0, mark).filter((entry) => !entry.startsWith('at '))).size, 10_000);
+  assert.is(await store.count(GIFTS, {}), 10_000);
+}));
+
+test('broken off in the middle of a write, it goes on from the checkpoint to the same documents', installed(async ({ events, store, project, openStore }) => {
+  const bought = await buy(events, Array.from({ length: 2_500 }, () => ({})));
+  for (const gift of bought.gifts.slice(0, 20)) await redeem(events, gift);
+  const elsewhere = await openStore();
+  let broke = 0;
+  // As a killed process leaves it: some documents, no checkpoint.
+  const dying = writing(elsewhere, async ([first]) => {
+    if (first !== undefined) await elsewhere.write([{ collection: first.collection, documents: first.documents.slice(0, 700) }]);
+    broke++;
+    throw new UnavailableError('killed');
+  });
+  const dead = await project({ store: dying });
+  await until(() => broke > 0);
+  assert.ok((await store.count(GIFTS, {})) >= 700);
+  assert.is(await store.checkpoint('gifts@1'), undefined);
+  await dead.close();
+  const projector = await project();
+  await settled(projector, events);
+  const documents = await contents(store, GIFTS);
+  assert.is(documents.size, 2_500);
+  assert.is([...documents.values()].filter(({ body }) => 'redemption' in body).length, 20);
+}));
+
+test('more than memory should hold is stored on the way, and read again in pieces', installed(async ({ events, store, project }) => {
+  const bought = [];
+  for (let at = 0; at < 4; at++) bought.push(await buy(events, Array.from({ length: 10_000 }, () => ({}))));
+  const first = await project();
+  await settled(first, events);
+  await first.close();
+  assert.is(await store.count(GIFTS, {}), 40_000);
+  const touched = bought.flatMap(({ gifts: ids }) => ids.slice(0, 600));
+  await Promise.all(touched.map(async (gift) => redeem(events, gift)));
+  const second = await project();
+  await settled(second, events);
+  const documents = await store.getMany<GiftDocument>(GIFTS, touched);
+  assert.ok(documents.every((document) => document?.body.redemption?.redeemed === true));
+}));
+
+test('memory full and the store failing, it starts over', installed(async ({ events, store, project }) => {
+  for (let at = 0; at < 4; at++) await buy(events, Array.from({ length: 10_000 }, () => ({})));
+  let failures = 2;
+  const flaky = writing(store, async (batches) => {
+    if (failures-- > 0) throw new UnavailableError('full');
+    return store.write(batches);
+  });
+  await settled(await project({ store: flaky }), events);
+  assert.is(await store.count(GIFTS, {}), 40_000);
+}));
+
+test('a failing store is waited for', installed(async ({ events, store, project }) => {
+  let failing = true;
+  const flaky = (call: () => Promise<never>): Promise<never> => (failing ? Promise.reject(new UnavailableError('down')) : call());
+  const projector = await project({
+    store: { ...store, write: (batches) => flaky(() => store.write(batches) as Promise<never>), boundTo: (log) => flaky(() => store.boundTo(log) as Promise<never>) },
+  });
+  const { gifts: [gift = ''] } = await buy(events);
+  await sleep(150);
+  assert.is(await stored(store, gift), undefined);
+  failing = false;
+  await settled(projector, events);
+  assert.ok(await stored(store, gift));
+  failing = true;
+  const second = await buy(events);
+  await sleep(250);
+  failing = false;
+  await store.reached('gifts@1', second.position, 5_000);
+  assert.ok(await stored(store, second.gifts[0] ?? ''));
+}));
+
+test('reading that fails, also while it folds, is tried again; an unexpected error too', installed(async ({ events, store, project }) => {
+  const bought = await buy(events, [{}, {}]);
+  for (const gift of bought.gifts) await redeem(events, gift);
+  const first = await project();
+  await settled(first, events);
+  await first.close();
+  for (const gift of bought.gifts) await append(events, giftStream(gift), 'GiftUnredeemed', { redemption_id: `r-${gift}` });
+  let errors: unknown[] = [new UnavailableError('down'), new TypeError('surprise')];
+  const getMany: ReadStore['getMany'] = async (...args) => {
+    const error = errors.shift();
+    if (error !== undefined) throw error;
+    return store.getMany(...args);
+  };
+  const second = await project({ store: { ...store, getMany } });
+  await settled(second, events);
+  for (const gift of bought.gifts) assert.is((await stored(store, gift))?.redemption?.redeemed, false);
+  errors = [new UnavailableError('down')];
+  const third = await buy(events);
+  assert.ok(await store.reached('gifts@1', third.position, 2_000));
+}));
+
+test('the log failing is waited for', installed(async ({ events, store, project }) => {
+  let failures = 2;
+  const flaky: EventStore = {
+    ...events,
+    end: async () => (failures-- > 0 ? Promise.reject(new UnavailableError('down')) : events.end()),
+  };
+  const projector = await project({ events: flaky });
+  const { gifts: [gift = ''] } = await buy(events);
+  await settled(projector, events);
+  assert.ok(await stored(store, gift));
+}));
+
+test('one leads, another takes over when it falls silent, and its late write changes nothing', installed(async ({ events, store, project, openStore }) => {
+  const first = await openStore();
+  const late: (() => Promise<void>)[] = [];
+  let silentNow = false;
+  const never = new Promise<never>(() => undefined);
+  const freezing: ReadStore = {
+    ...first,
+    records: { ...first.records, put: (...args) => (silentNow ? never : first.records.put(...args)) },
+    write: async (batches) => {
+      if (!silentNow) return first.write(batches);
+      late.push(() => first.write(batches));
+      throw new UnavailableError('no answer', { outcomeUnknown: true });
+    },
+  };
+  const frozen = new AbortController();
+  const former = await startProjector({ events, store: freezing, projections: [gifts, transactions], logger: silent, holder: 'former', leaseMs: LEASE_TEST_MS, signal: frozen.signal });
+  const { gifts: [gift = ''] } = await buy(events);
+  await settled(former, events);
+  const standby = await project();
+  await until(() => standby.status().every(({ caughtUp, position }) => caughtUp && position !== undefined), 'the other to see how it stands');
+  assert.not(standby.status()[0]?.leader);
+  silentNow = true;
+  await redeem(events, gift);
+  await until(() => late.length > 0, 'the late write');
+  const began = performance.now();
+  await until(() => standby.status()[0]?.leader === true, 'the other to take over');
+  assert.ok(performance.now() - began < LEASE_TEST_MS * 3);
+  await append(events, giftStream(gift), 'GiftUnredeemed', { redemption_id: `r-${gift}` });
+  await settled(standby, events);
+  const before = await store.get(GIFTS, gift);
+  const checkpoint = await store.checkpoint('gifts@1');
+  for (const write of late) await write();
+  assert.equal(await store.get(GIFTS, gift), before);
+  assert.is((await stored(store, gift))?.redemption?.redeemed, false);
+  assert.is(await store.checkpoint('gifts@1'), checkpoint);
+  assert.not(former.status()[0]?.leader, 'it knows that it leads no more');
+  frozen.abort();
+}));
+
+test('a process that has lost the lease writes nothing', installed(async ({ events, store, project }) => {
+  let writes = 0;
+  const watched = writing(store, async (batches) => {
+    writes++;
+    return store.write(batches);
+  });
+  const projector = await project({ store: watched, leaseMs: 100 });
+  await settled(projector, events);
+  // Another takes the record, and keeps it.
+  const keeping = setInterval(() => {
+    void store.records.put('lease/projector', { holder: 'thief', fence: 1_000 });
+  }, 20);
+  await until(() => projector.status()[0]?.leader === false, 'the loss');
+  writes = 0;
+  await buy(events);
+  await sleep(150);
+  assert.is(writes, 0);
+  clearInterval(keeping);
+  await settled(projector, events);
+  assert.ok(writes > 0, 'it leads again');
+}));
+
+test('a document that can not be folded is quarantined, alone', installed(async ({ events, store, project }) => {
+  const projector = await project();
+  const good = await buy(events);
+  await redeem(events, 'feedfeedfeedfeedfeed');
+  await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u3' });
+  await redeem(events, good.gifts[0] ?? '');
+  await settled(projector, events);
+  const model = openReadModel<GiftDocument>(store, gifts);
+  assert.ok((await model.get(good.gifts[0] ?? ''))?.redemption);
+  const refused = await model.get('feedfeedfeedfeedfeed').catch((error: unknown) => error);
+  assert.instance(refused, UnavailableError);
+  assert.instance(await model.getMany([good.gifts[0] ?? '', 'feedfeedfeedfeedfeed']).catch((error: unknown) => error), UnavailableError);
+  assert.equal((await model.find({})).map(({ id }) => id), good.gifts);
+  const [listed, ...others] = projector.status()[0]?.quarantined ?? [];
+  assert.is(others.length, 0, 'once, although a later event came');
+  assert.is(listed?.documentId, 'feedfeedfeedfeedfeed');
+  assert.is(listed?.type, 'GiftRedeemed');
+  assert.match(listed?.cause ?? '', /never bought/);
+  await projector.close();
+  const again = await project();
+  await settled(again, events);
+  assert.equal(again.status()[0]?.quarantined, [listed], 'still listed');
+  assert.equal((await readStatus(store, [gifts]))[0]?.quarantined, [listed], 'for other processes too');
+}));
+
+test('an event whose documents can not be told is listed, and passed over', installed(async ({ events, store, project }) => {
+  const projector = await project();
+  await append(events, transactionStream('t9'), 'GiftsPurchased', { transaction_id: 't9' });
+  const good = await buy(events);
+  await settled(projector, events);
+  const [listed] = projector.status()[0]?.quarantined ?? [];
+  assert.is(listed?.documentId, undefined);
+  assert.is(listed?.stream, 'transaction-t9');
+  assert.ok(await stored(store, good.gifts[0] ?? ''));
+}));
+
+test('what is thrown need not be an Error', installed(async ({ events, project }) => {
+  const throwing: Projection = {
+    ...transactions,
+    evolve() {
+      throw 'plain words' as unknown;
+    },
+  };
+  const projector = await project({ projections: [throwing] });
+  await buy(events);
+  await settled(projector, events);
+  assert.is(projector.status()[0]?.quarantined[0]?.cause, 'plain words');
+}));
+
+test('a new version is built beside the old one and swapped in while it is read', installed(async ({ events, store, project }) => {
+  const bought = await buy(events, Array.from({ length: 3_000 }, () => ({})));
+  const old = await project();
+  await settled(old, events);
+  const model = openReadModel<GiftDocument & { shape?: number }>(store, gifts);
+  let reading = true;
+  const shapes = new Set<number | undefined>();
+  const reads = (async () => {
+    for (let at = 0; reading; at = (at + 7) % bought.gifts.length) {
+      const body = await model.get(bought.gifts[at] ?? '');
+      assert.ok(body, 'never missing');
+      shapes.add(body?.shape);
+      if (at % 5 === 0) await sleep(1);
+    }
+  })();
+  await old.close();
+  const retireMs = 1_500;
+  const next = await project({ projections: [giftsVersion(2), transactions], retireMs });
+  await settled(next, events);
+  assert.is(await store.active('gifts'), 2);
+  assert.is(await store.count(GIFTS, {}), 3_000, 'the old one is still there for those who read it');
+  await until(async () => (await store.count(GIFTS, {})) === 0, 'the old one to be dropped');
+  const after = await buy(events);
+  assert.ok(await model.reached(after.position, 1_000));
+  assert.is((await model.get(after.gifts[0] ?? ''))?.shape, 2);
+  reading = false;
+  await reads;
+  assert.equal([...shapes], [undefined, 2]);
+}));
+
+test('the code of both versions keeps the old one up to date while the new one is built', installed(async ({ events, store, project }) => {
+  const bought = await buy(events);
+  const old = await project();
+  await settled(old, events);
+  await old.close();
+  let release: (() => void) | undefined;
+  const built = new Promise<void>((resolve) => (release = resolve));
+  const slowly = writing(store, async (batches) => {
+    if (batches.some(({ collection }) => collection.version === 2)) await built;
+    return store.write(batches);
+  });
+  const both = await project({ store: slowly, projections: [gifts, giftsVersion(2)], retireMs: 0 });
+  const { position } = await redeem(events, bought.gifts[0] ?? '');
+  assert.ok(await store.reached('gifts@1', position, 2_000));
+  assert.is(await store.active('gifts'), 1);
+  release?.();
+  await until(async () => (await store.active('gifts')) === 2);
+  await settled(both, events);
+  assert.ok((await stored(store, bought.gifts[0] ?? ''))?.redemption, 'kept as long as it is run');
+  await both.close();
+  const later = await project({ projections: [gifts, giftsVersion(2)], retireMs: 0 });
+  await settled(later, events);
+  assert.equal(later.status().map(({ version }) => version), [2]);
+  await until(async () => (await store.count(GIFTS, {})) === 0, 'the old one to be dropped');
+}));
+
+test('code of an earlier version takes its own into use again', installed(async ({ events, store, project }) => {
+  await buy(events);
+  const newer = await project({ projections: [giftsVersion(2)] });
+  await settled(newer, events);
+  await newer.close();
+  await settled(await project({ projections: [gifts] }), events);
+  assert.is(await store.active('gifts'), 1);
+}));
+
+test('an old version that can not be dropped yet disturbs nobody', installed(async ({ events, store, project }) => {
+  await buy(events);
+  let asked = 0;
+  const drop = async (): Promise<void> => {
+    asked++;
+    throw new UnavailableError('busy');
+  };
+  const projector = await project({ store: { ...store, drop }, projections: [giftsVersion(3)], retireMs: 0 });
+  await until(() => asked === 2);
+  const { position } = await buy(events);
+  assert.ok(await store.reached('gifts@3', position, 1_000));
+  assert.ok(projector.status()[0]?.caughtUp);
+}));
+
+test('a projection that comes later catches up by itself, then joins the others', installed(async ({ events, store, project }) => {
+  await buy(events, [{}, {}]);
+  const first = await project({ projections: [gifts] });
+  await settled(first, events);
+  await first.close();
+  let feeds = 0;
+  const follow: EventStore['follow'] = (...args) => {
+    feeds++;
+    return events.follow(...args);
+  };
+  const both = await project({ events: { ...events, follow } });
+  await settled(both, events);
+  await until(() => feeds === 3, 'one feed of both');
+  const { position } = await buy(events);
+  assert.ok(await store.reached('transactions@1', position, 1_000));
+  assert.ok(await store.reached('gifts@1', position, 1_000));
+  assert.is(await store.count(TRANSACTIONS, {}), 2);
+}));
+
+test('a read store filled from another log is refused', installed(async ({ events, store, project }) => {
+  await store.boundTo('another log');
+  const refused = await project().catch((error: unknown) => error);
+  assert.match(String(refused), new RegExp(`another log, not from ${events.logId}`));
+}));
+
+test('closing stores what is folded, gives the lease up and ends all writing', installed(async ({ events, store, project }) => {
+  const first = await project();
+  await settled(first, events);
+  await first.close();
+  await first.close();
+  assert.not(first.status()[0]?.leader);
+  const { position } = await buy(events);
+  await sleep(50);
+  assert.not(await store.reached('gifts@1', position, 20));
+  const began = performance.now();
+  const second = await project();
+  await settled(second, events);
+  assert.ok(performance.now() - began < LEASE_TEST_MS, 'without waiting for the lease to run out');
+}));
+
+test('stopped before it ever led', installed(async ({ events, store, project, openStore }) => {
+  await settled(await project(), events);
+  const other = await openStore();
+  const stop = new AbortController();
+  const waiting = await project({ store: other, signal: stop.signal });
+  stop.abort();
+  await waiting.close();
+  assert.is(await store.active('gifts'), 1);
+}));
+
+test.run();
