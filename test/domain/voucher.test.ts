@@ -8,7 +8,7 @@ const code = fc.uint8Array({ minLength: 12, maxLength: 12 }).map(generateCode);
 
 test('property: a generated code proves its own spelling; one wrong character is always found', () => {
   fc.assert(
-    fc.property(code, fc.nat(12), fc.constantFrom(...'0123456789ABCDEFGHJKMNPQRSTVWXYZ'), (text, at, letter) => {
+    fc.property(code, fc.nat(12), fc.constantFrom(...'0123456789ABCDEFGHJKMNPQRSTVWXYZ'.split('')), (text, at, letter) => {
       assert.match(text, /^[0-9A-HJKMNP-TV-Z]{13}$/);
       assert.equal(isGeneratedCode(text), true);
       const wrong = text.slice(0, at) + letter + text.slice(at + 1);
