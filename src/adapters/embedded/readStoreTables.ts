@@ -16,11 +16,17 @@ export interface Tables {
   forget(): void;
 }
 
-type Insert = Statement<SqlScalar[]>;
+/** How documents get into a table. Parameters: id, position, body, the columns. */
+interface Plan {
+  /** Inserts a document, or replaces one of a lower position whose columns stay as they are: then SQLite leaves the indexes alone. */
+  readonly put: Statement<SqlScalar[]>;
+  /** Replaces one of a lower position, whatever its columns; absent where there are none. */
+  readonly replace?: Statement<SqlScalar[]>;
+}
 
 /** @param database the writer's connection. */
 export function tablesOf(database: Database): Tables {
-  const inserts = new Map<string, Insert>();
+  const plans = new Map<string, Plan>();
   const advance = database.prepare<[string, string]>(
     `INSERT INTO checkpoint (projection, position) VALUES (?, ?)
      ON CONFLICT (projection) DO UPDATE SET position = excluded.position WHERE excluded.position > checkpoint.position`,
@@ -48,46 +54,59 @@ export function tablesOf(database: Database): Tables {
     database.prepare(`UPDATE ${table} SET ${column} = ${value}`).run({ path: `$.${JSON.stringify(field)}` });
   }
 
-  function insertOf(layout: Layout): Insert {
-    let insert = inserts.get(layout.key);
-    if (insert === undefined) {
+  function planOf(layout: Layout): Plan {
+    let plan = plans.get(layout.key);
+    if (plan === undefined) {
       ensure(layout, true);
-      const columns = ['id', 'position', 'body', ...layout.columns.map(({ column }) => column)];
-      insert = database.prepare<SqlScalar[]>(
-        `INSERT INTO ${layout.table} (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})
-         ON CONFLICT (id) DO UPDATE SET ${columns.slice(1).map((column) => `${column} = excluded.${column}`).join(', ')}
-         WHERE excluded.position > ${layout.table}.position`,
-      );
-      inserts.set(layout.key, insert);
+      plan = prepare(layout);
+      plans.set(layout.key, plan);
     }
-    return insert;
+    return plan;
+  }
+
+  function prepare({ table, columns }: Layout): Plan {
+    const own = columns.map(({ column }) => column);
+    const all = ['id', 'position', 'body', ...own];
+    const upsert = (replaced: readonly string[], unchanged: readonly string[]): Statement<SqlScalar[]> =>
+      database.prepare<SqlScalar[]>(
+        `INSERT INTO ${table} (${all.join(', ')}) VALUES (${all.map(() => '?').join(', ')})
+         ON CONFLICT (id) DO UPDATE SET ${replaced.map((column) => `${column} = excluded.${column}`).join(', ')}
+         WHERE excluded.position > ${table}.position ${unchanged.map((column) => `AND excluded.${column} IS ${table}.${column}`).join(' ')}`,
+      );
+    const put = upsert(['position', 'body'], own);
+    return own.length === 0 ? { put } : { put, replace: upsert(all.slice(1), []) };
   }
 
   return {
     ensure,
     drop(layout) {
-      inserts.delete(layout.key);
+      plans.clear();
       database.exec(`DROP TABLE IF EXISTS ${layout.table}`);
       forgetCheckpoint.run(layout.name);
     },
     write({ layout, rows, checkpoint }) {
-      if (rows.length > 0) insertAll(insertOf(layout), rows, 3 + layout.columns.length);
+      if (rows.length > 0) writeAll(planOf(layout), rows, 3 + layout.columns.length);
       if (checkpoint !== undefined) advance.run(checkpoint.projection, checkpoint.position);
     },
     forget() {
-      inserts.clear();
+      plans.clear();
     },
   };
 }
 
-/** In the order of ids, which is the order of the index that every insert looks into. */
-function insertAll(insert: Insert, rows: readonly Scalar[], width: number): void {
+/** In the order of ids, which is the order of the index that every write looks into. */
+function writeAll({ put, replace }: Plan, rows: readonly Scalar[], width: number): void {
   const starts: number[] = [];
   for (let start = 0; start < rows.length; start += width) starts.push(start);
   // Of one id the first given goes first: the sort is stable.
   starts.sort((a, b) => ((rows[a] as string) < (rows[b] as string) ? -1 : (rows[a] as string) > (rows[b] as string) ? 1 : 0));
-  if (width === 3) for (const start of starts) insert.run(rows[start] as string, rows[start + 1] as string, rows[start + 2] as string);
-  else for (const start of starts) insert.run(...rows.slice(start, start + width).map(sqlScalar));
+  for (const start of starts) {
+    if (replace === undefined) put.run(rows[start] as string, rows[start + 1] as string, rows[start + 2] as string);
+    else {
+      const row = rows.slice(start, start + width).map(sqlScalar);
+      if (put.run(...row).changes === 0) replace.run(...row);
+    }
+  }
 }
 
 function unquoted(name: string): string {
