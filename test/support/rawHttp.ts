@@ -1,0 +1,66 @@
+/** Sends bytes as they are over TCP: requests that no HTTP client would send. */
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** An answer, read from the wire. */
+export interface RawReply {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: string;
+}
+
+/** How to send. */
+export interface RawOptions {
+  /** Pause between two parts, milliseconds. */
+  readonly pauseMs?: number;
+  /** Give up waiting for an answer after so long, milliseconds. */
+  readonly waitMs?: number;
+}
+
+/** Sends the parts one after another and gives the first answer; `undefined` where the connection ended, or the time was up, without one. */
+export async function sendRaw(url: string, parts: string | Uint8Array | readonly (string | Uint8Array)[], options: RawOptions = {}): Promise<RawReply | undefined> {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  let received = Buffer.alloc(0);
+  const answered = new Promise<RawReply | undefined>((resolve) => {
+    const end = (): void => resolve(parse(received, true));
+    socket.on('data', (chunk) => {
+      received = Buffer.concat([received, chunk]);
+      const reply = parse(received, false);
+      if (reply !== undefined) resolve(reply);
+    });
+    socket.on('close', end);
+    // A server may close before it has read all: what it said before that counts.
+    socket.on('error', () => undefined);
+    setTimeout(end, options.waitMs ?? 5_000).unref();
+  });
+  for (const part of typeof parts === 'string' || parts instanceof Uint8Array ? [parts] : parts) {
+    if (socket.destroyed) break;
+    socket.write(typeof part === 'string' ? Buffer.from(part, 'latin1') : part);
+    if (options.pauseMs !== undefined) await sleep(options.pauseMs);
+  }
+  const reply = await answered;
+  socket.destroy();
+  return reply;
+}
+
+function parse(bytes: Buffer, ended: boolean): RawReply | undefined {
+  const text = bytes.toString('latin1');
+  const at = text.indexOf('\r\n\r\n');
+  if (at < 0) return undefined;
+  const [first = '', ...lines] = text.slice(0, at).split('\r\n');
+  const status = Number(first.split(' ')[1]);
+  if (status === 100) return parse(bytes.subarray(at + 4), ended);
+  const headers = new Map(lines.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]));
+  const rest = bytes.subarray(at + 4);
+  const length = headers.get('content-length');
+  if (!ended && (length === undefined || rest.length < Number(length))) return undefined;
+  return { status, headers, body: rest.toString('utf8') };
+}
+
+/** A request's head and body as text, with `Host`, `Connection: close` and the body's length. */
+export function requestText(method: string, target: string, headers: Readonly<Record<string, string>> = {}, body = ''): string {
+  const all = { Host: 'gift.test', Connection: 'close', ...(body === '' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }), ...headers };
+  return `${method} ${target} HTTP/1.1\r\n${Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${Buffer.from(body).toString('latin1')}`;
+}
