@@ -69,7 +69,7 @@ export function serve(route: Route, deps: PipelineDeps): Middleware {
       respond(ctx, deps, await run(route, checks, early, ctx, body));
       return;
     }
-    const bodyHash = bodyHashOf(body ?? {});
+    const bodyHash = bodyHashOf(body === undefined ? {} : body);
     const commandId = keyedCommandId(deps.hash, principal, scopeOf(route, params), key);
     const taken = await takeKey(deps.records, commandId, bodyHash);
     if (!('settle' in taken)) replay(ctx, taken);
@@ -118,7 +118,7 @@ async function run(route: Route, checks: Checks, early: EarlyCall, ctx: Context,
   const { giftParam } = route;
   if (giftParam !== undefined && giftIdOf(early.params[giftParam] ?? '') === undefined) throw new HttpError('gift_not_found');
   const handle = route.open === undefined ? route.handle : await route.open(early);
-  checks.body?.(body ?? {});
+  checks.body?.(body === undefined ? {} : body);
   const query = route.query === undefined ? {} : readQuery(ctx.query, route.query);
   checks.query?.(query);
   const embeds = embedsOf(route, ctx, body);

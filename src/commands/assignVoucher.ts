@@ -30,8 +30,11 @@ export interface VoucherRequest {
 export async function assignGiftVoucher(deps: VoucherDeps, loaded: LoadedGift, user: UserDocument, context: CommandContext, request: VoucherRequest): Promise<Handled> {
   return handleGift(deps, loaded, user, context, async (gift, facts) => {
     if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
-    const segment = segmentFor(deps.catalogue.current(), gift.issued, request);
+    const catalogue = deps.catalogue.current();
+    const [first = ''] = segmentsFor(catalogue, gift.issued, request);
     if (gift.voucher !== undefined) return [];
+    const segment = catalogue.segments.get(request.segmentId ?? first);
+    if (segment === undefined) throw new Refusal('voucher_not_available');
     refuseNewVoucher(gift, facts);
     const drawn = (await deps.pool.draw(segment.id, loaded.giftId, context)) ?? generated(segment);
     const voucher: VoucherAssigned['data'] = {
@@ -44,14 +47,12 @@ export async function assignGiftVoucher(deps: VoucherDeps, loaded: LoadedGift, u
   });
 }
 
-/** The segment that a request means. @throws Refusal `voucher_not_available`, `invalid_segment` */
-function segmentFor(catalogue: Catalogue, gift: { readonly product_id: string; readonly brand_id: string }, request: VoucherRequest): Segment {
+/** The segments that the gift's product has today. @throws Refusal `voucher_not_available`, `invalid_segment` where the request names none of them */
+function segmentsFor(catalogue: Catalogue, gift: { readonly product_id: string; readonly brand_id: string }, request: VoucherRequest): readonly string[] {
   if (request.format === 'V1' && !V1_INTEGRATIONS.has(catalogue.brands.get(gift.brand_id)?.integration_id ?? '')) throw new Refusal('voucher_not_available');
   const live = (catalogue.products.get(gift.product_id)?.segments ?? []).filter((id) => !catalogue.retired('segment', id));
   if (request.segmentId !== undefined && !live.includes(request.segmentId)) throw new Refusal('invalid_segment');
-  const segment = catalogue.segments.get(request.segmentId ?? live[0] ?? '');
-  if (segment === undefined) throw new Refusal('voucher_not_available');
-  return segment;
+  return live;
 }
 
 function generated(segment: Segment): { code: string; pin: string | null } {

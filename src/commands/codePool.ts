@@ -45,12 +45,15 @@ export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocumen
   };
   return {
     async draw(segmentId, giftId, context) {
-      const [own] = (await codesOfGift(codes, giftId)).slice(0, 1);
-      if (own !== undefined) return { code: own.code, pin: own.pin };
-      if (!(await hasPool(codes, segmentId))) return undefined;
       for (let round = 0; round < ROUNDS; round++) {
+        // Free codes first: one that another draw for this gift takes meanwhile is still among them, or is found to be the gift's own.
         const candidates = await freeCodes(codes, segmentId, giftId, CANDIDATES);
-        if (candidates.length === 0) break;
+        const [own] = await codesOfGift(codes, giftId);
+        if (own !== undefined) return { code: own.code, pin: own.pin };
+        if (candidates.length === 0) {
+          if (await hasPool(codes, segmentId)) break;
+          return undefined;
+        }
         for (const candidate of candidates) if (await take(candidate, giftId, context)) return { code: candidate.code, pin: candidate.pin };
       }
       throw new Refusal('voucher_not_available');
