@@ -1,6 +1,6 @@
 /** The API's description (OpenAPI 3.1), made from the very route objects that the router and the validators are made from. */
 import { ERRORS, type ErrorCode } from './errors.js';
-import { componentSchemas } from './openapiSchemas.js';
+import { componentSchemas, pascalCase } from './openapiSchemas.js';
 import { HEADERS, PARAMETERS, SECURITY_SCHEMES, TAGS, overview } from './openapiTexts.js';
 import { commonErrors } from './pipeline.js';
 import type { Route, Schema, SuccessAnswer } from './route.js';
@@ -83,9 +83,8 @@ function parameterNames(template: string): string[] {
 /** `GET /api/v2/gifts/:giftId/voucher` is `getGiftsVoucherByGiftId`. */
 function operationIdOf({ method, path }: Route): string {
   const segments = path.replace(/^\/api\/v2/, '').split('/').filter((segment) => segment !== '');
-  const capital = (text: string): string => text.split(/[^A-Za-z0-9]+/).map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join('');
-  const words = segments.filter((segment) => !segment.includes(':')).map(capital);
-  const by = segments.filter((segment) => segment.includes(':')).map(capital);
+  const words = segments.filter((segment) => !segment.includes(':')).map(pascalCase);
+  const by = segments.filter((segment) => segment.includes(':')).map(pascalCase);
   return method.toLowerCase() + words.join('') + (by.length === 0 ? '' : `By${by.join('And')}`);
 }
 

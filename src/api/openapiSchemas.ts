@@ -16,7 +16,7 @@ export function componentSchemas(): ComponentSchemas {
 
   function named(title: string, schema: Schema): unknown {
     const text = JSON.stringify(schema);
-    const name = title.replaceAll(/[^A-Za-z0-9._-]+/g, '');
+    const name = pascalCase(title);
     if ((known.get(name) ?? text) !== text) throw new Error(`two different schemas are called ${name}`);
     if (!known.has(name)) {
       known.set(name, text);
@@ -46,6 +46,14 @@ export function componentSchemas(): ComponentSchemas {
   }
 
   return { reference: shown, schemas: () => Object.fromEntries([...components].sort(([one], [other]) => (one < other ? -1 : 1))) };
+}
+
+/** `refresh_token` is `RefreshToken`: a name that every generator of clients takes. */
+export function pascalCase(text: string): string {
+  return text
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('');
 }
 
 /** Keywords whose keys are names of the schema's author, not keywords. */

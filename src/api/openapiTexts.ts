@@ -9,8 +9,6 @@ export const TAGS: Readonly<Record<string, string>> = {
   Redemptions: 'Redeeming a gift and taking it back.',
   Vouchers: 'Codes that a till of another system takes for a gift.',
   'Map tiles': 'Where the stores are.',
-  Pages: 'What a person sees who opens the link of a gift.',
-  Service: 'Whether the service is alive and ready.',
 };
 
 /** What holds for every route. */

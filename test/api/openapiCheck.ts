@@ -35,6 +35,25 @@ export function schemaAt(document: object): (pointer: string) => ValidateFunctio
 
 const escaped = (key: string): string => encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'));
 
+/** What is wrong with a description beyond its form: references that lead nowhere, schemas that don't compile, examples that break theirs. */
+export function faultsOf(document: object): string[] {
+  const validatorAt = schemaAt(document);
+  const faults: string[] = [];
+  const walk = (value: unknown, pointer: string): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const { $ref, schema, example, examples } = value as { $ref?: string; schema?: unknown; example?: unknown; examples?: Readonly<Record<string, { value: unknown }>> };
+    if ($ref !== undefined && $ref.slice(2).split('/').reduce<unknown>((inner, key) => (inner as Json | undefined)?.[key], document) === undefined) faults.push(`${pointer}: ${$ref} leads nowhere`);
+    if (typeof schema === 'object') {
+      const validate = validatorAt(`${pointer}/schema`);
+      const shown = [...(example === undefined ? [] : [example]), ...Object.values(examples ?? {}).map((one) => one.value)];
+      for (const one of shown) if (!validate(one)) faults.push(`${pointer}: ${JSON.stringify(one)} breaks its schema: ${JSON.stringify(validate.errors)}`);
+    }
+    for (const [key, inner] of Object.entries(value)) walk(inner, `${pointer}/${escaped(key)}`);
+  };
+  walk(document, '');
+  return faults;
+}
+
 /** An answer as a test got it. */
 export interface GivenAnswer {
   readonly method: string;
