@@ -34,6 +34,13 @@ const dist = fileURLToPath(new URL('../..', import.meta.url));
 const START_MS = 1_200_000;
 const TICKS_PER_SECOND = 100;
 
+// A bench that fails must not leave its servers behind.
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 /** Starts the service on a data folder; its log goes to `service.log` there. `profile`: a folder that a CPU profile is written to at the end. */
 export async function startService(dir: string, options: { readonly roles?: string; readonly profile?: string } = {}): Promise<Server> {
   const log = join(dir, 'service.log');
@@ -53,6 +60,8 @@ async function start(args: readonly string[], env: NodeJS.ProcessEnv, log: strin
   const began = performance.now();
   const child = spawn(process.execPath, [...args], { env, stdio: ['ignore', output, output, 'ipc'] });
   closeSync(output);
+  running.add(child);
+  child.once('exit', () => running.delete(child));
   const url = await until(child, log, () => listening.exec(readFileSync(log, 'utf8'))?.[1]);
   const startMs = performance.now() - began;
   if (ready !== undefined) await until(child, log, async () => ((await fetch(url + ready)).status === 200 ? true : undefined));
