@@ -1,14 +1,14 @@
 /** `npm run dev`: compiles at every change and starts the service again with what came out. The settings are those of `npm start`. */
 import { spawn } from 'node:child_process';
-import { watch } from 'node:fs';
-import { build, root, tsc } from './build.mjs';
+import { mkdirSync, watch } from 'node:fs';
+import { removeStale, root, tsc } from './build.mjs';
 
 /** One save is compiled to several files: the service starts again when they have all been written. */
 const QUIET_MS = 200;
 
 process.chdir(root);
-// Even with errors there may be something to start: the watching compiler shows them again and again.
-build();
+removeStale();
+mkdirSync('dist/src', { recursive: true });
 
 const compiler = spawn(process.execPath, [tsc, '--watch', '--preserveWatchOutput'], { stdio: 'inherit' });
 let stopping = false;
@@ -35,7 +35,7 @@ function restart() {
   last.kill('SIGTERM');
 }
 
-start();
+// The compiler writes everything once when it begins: that starts the service for the first time.
 let quiet;
 const watcher = watch('dist/src', { recursive: true }, (_kind, file) => {
   if (stopping || !file?.endsWith('.js')) return;
