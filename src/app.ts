@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import Koa from 'koa';
 import type { Logger } from 'pino';
 import { createApi } from './api/api.js';
 import { health } from './api/health.js';
+import { application } from './api/server.js';
 import type { Config } from './config.js';
 import { keyedHash } from './domain/keyedHash.js';
 import { openEngines } from './engines.js';
@@ -57,14 +57,13 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
     if (config.roles.has('projector')) {
       open.add(await startProjector({ events: engines.events, store: engines.store, projections: PROJECTIONS, logger, holder }), (one) => one.close());
     }
-    const address = listener === undefined ? undefined : `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${listener.port}`;
+    const addressOf = ({ port }: { readonly port: number }): string => `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
+    const address = listener === undefined ? undefined : addressOf(listener);
     const publicUrl = config.publicUrl ?? address ?? `http://${config.host}:${config.port}`;
     if (config.roles.has('processor')) open.add(startProcesses({ engines, models, publicUrl, logger }), (one) => one.close());
     if (healthListener !== undefined) {
       open.add(healthListener, (one) => one.close());
-      const app = new Koa();
-      app.use(health(readiness));
-      healthListener.serve(app.callback());
+      healthListener.serve(application(logger, [health(readiness)]).callback());
     }
     if (listener !== undefined) {
       const apiReadiness = healthListener === undefined ? { readiness } : {};
@@ -74,7 +73,7 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
     }
     return {
       url: address,
-      healthUrl: healthListener === undefined ? undefined : `http://${config.host}:${healthListener.port}`,
+      healthUrl: healthListener === undefined ? undefined : addressOf(healthListener),
       logId: engines.events.logId,
       close: () => open.close(),
     };

@@ -1,5 +1,6 @@
 /** `/healthz`: the process is alive. `/readyz`: its engines answer and what it serves has caught up. Neither needs a token (decisions 10). */
 import type { Middleware } from 'koa';
+import { HttpError } from './errors.js';
 
 /** How one part of the service fares. */
 export interface PartHealth {
@@ -15,7 +16,8 @@ export type Readiness = () => Promise<{ readonly parts: Readonly<Record<string, 
 export function health(readiness: Readiness): Middleware {
   return async (ctx, next) => {
     const path = ctx.path.replace(/(?<=.)\/$/, '');
-    if ((path !== '/healthz' && path !== '/readyz') || (ctx.method !== 'GET' && ctx.method !== 'HEAD')) return next();
+    if (path !== '/healthz' && path !== '/readyz') return next();
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw new HttpError('method_not_allowed', { headers: { Allow: 'GET, HEAD' } });
     ctx.set('Cache-Control', 'no-store');
     ctx.type = 'application/json';
     if (path === '/healthz') {
@@ -25,6 +27,7 @@ export function health(readiness: Readiness): Middleware {
     const { parts, simulated } = await readiness();
     const ready = Object.values(parts).every((part) => part.ready);
     ctx.status = ready ? 200 : 503;
+    if (!ready) ctx.set('Retry-After', '1');
     ctx.body = JSON.stringify({ ...(ready ? { status: 'ready' } : { status: 'not ready', error: 'Service unavailable.' }), parts, simulated });
     return undefined;
   };

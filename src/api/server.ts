@@ -20,16 +20,20 @@ export interface ServerDeps extends PipelineDeps {
 
 /** Builds the Koa application that serves the routes. */
 export function httpApplication(routes: readonly Route[], deps: ServerDeps): Koa {
-  const app = new Koa();
   const router = new Router();
   for (const route of routes) router.register(route.path, [route.method], serve(route, deps));
-  app.use(outermost(deps.logger));
+  return application(deps.logger, [...(deps.before ?? []), router.routes() as Middleware]);
+}
+
+/** An application of these middlewares, with what holds for every answer around them; what none of them answers is 404 or 405. */
+export function application(logger: Logger, middlewares: readonly Middleware[]): Koa {
+  const app = new Koa();
+  app.use(outermost(logger));
   app.use(helmet());
-  for (const middleware of deps.before ?? []) app.use(middleware);
-  app.use(router.routes());
+  for (const middleware of middlewares) app.use(middleware);
   app.use(unmatched);
   // Koa prints to the console what escapes a response that has begun; here it goes to the log.
-  app.on('error', (error: unknown) => deps.logger.warn({ err: error }, 'a response could not be sent whole'));
+  app.on('error', (error: unknown) => logger.warn({ err: error }, 'a response could not be sent whole'));
   return app;
 }
 
