@@ -58,6 +58,8 @@ export async function runFeed(units: readonly Unit[], options: FeedOptions): Pro
       const { value: batch, done } = await next;
       if (done === true || stopped.aborted) break;
       next = ask(batches);
+      // At the log's end nothing has run before: what few events there are need not wait a turn.
+      if (reached) time.begin();
       for (const unit of units) {
         await foldEvents(unit, store, batch.events, time);
         if (unit.folded === undefined || unit.folded < batch.position) unit.folded = batch.position;
@@ -106,6 +108,7 @@ async function isAtEnd(events: EventStore, after: Position | undefined): Promise
 function pressure(units: readonly Unit[], writer: Writer, failed: AbortSignal): Slices {
   const time = slices();
   return {
+    begin: time.begin,
     due: () => time.due() || dirtyCount(units) >= MAX_DIRTY,
     async rest() {
       while (dirtyCount(units) >= MAX_DIRTY) {
