@@ -10,8 +10,6 @@ const READ_DOCUMENTS = 1_000;
 /** After how many documents the clock is asked. */
 const STEPS = 32;
 
-const NOTHING: ReadonlyMap<string, StoredDocument> = new Map();
-
 /** An event whose documents have to be known before it can be folded. */
 interface Touch {
   readonly event: RecordedEvent;
@@ -26,22 +24,37 @@ interface Touch {
 export async function foldEvents(unit: Unit, store: ReadStore, events: readonly RecordedEvent[], time: Slices): Promise<void> {
   let touches: Touch[] = [];
   let unknown = new Set<string>();
+  /**
+   * The newest state of every document that waits here, held on to until its events are folded: meanwhile the writer may store what is in memory,
+   * and memory may let it go.
+   */
+  let latest = new Map<string, StoredDocument>();
+  const foldTouches = async (): Promise<void> => {
+    if (unknown.size > 0) await readDocuments(unit, store, [...unknown], latest);
+    for (const { event, ids } of touches) await foldEvent(unit, event, ids, latest, time);
+    touches = [];
+    unknown = new Set();
+    latest = new Map();
+  };
+
   for (const event of events) {
     if (!unit.types.has(event.type) || (unit.folded !== undefined && event.position <= unit.folded)) continue;
     const ids = documentIds(unit, event);
     // What begins a document needs nothing read, and ignores what earlier events, still waiting for their document, would make of it.
     if (unit.begins.has(event.type)) {
-      await foldEvent(unit, event, ids, undefined, time);
+      await foldEvent(unit, event, ids, latest, time);
       continue;
     }
     touches.push({ event, ids });
-    for (const id of ids) if (remembered(unit, id) === undefined) unknown.add(id);
-    if (unknown.size < READ_DOCUMENTS) continue;
-    await foldTouches(unit, store, touches, unknown, time);
-    touches = [];
-    unknown = new Set();
+    for (const id of ids) {
+      if (latest.has(id)) continue;
+      const known = remembered(unit, id);
+      if (known === undefined) unknown.add(id);
+      else latest.set(id, known);
+    }
+    if (unknown.size >= READ_DOCUMENTS) await foldTouches();
   }
-  await foldTouches(unit, store, touches, unknown, time);
+  await foldTouches();
 }
 
 function documentIds(unit: Unit, event: RecordedEvent): readonly string[] {
@@ -55,35 +68,26 @@ function documentIds(unit: Unit, event: RecordedEvent): readonly string[] {
   }
 }
 
-async function foldTouches(unit: Unit, store: ReadStore, touches: readonly Touch[], unknown: ReadonlySet<string>, time: Slices): Promise<void> {
-  const read = unknown.size === 0 ? NOTHING : await readDocuments(unit, store, [...unknown]);
-  for (const { event, ids } of touches) await foldEvent(unit, event, ids, read, time);
-}
-
-async function readDocuments(unit: Unit, store: ReadStore, ids: readonly string[]): Promise<Map<string, StoredDocument>> {
-  const read = new Map<string, StoredDocument>();
+async function readDocuments(unit: Unit, store: ReadStore, ids: readonly string[], into: Map<string, StoredDocument>): Promise<void> {
   for (let from = 0; from < ids.length; from += READ_DOCUMENTS) {
     for (const document of await store.getMany(unit.collection, ids.slice(from, from + READ_DOCUMENTS))) {
-      if (document !== undefined) read.set(document.id, document);
+      // One that came up in memory since it was found missing there is newer than what is stored.
+      if (document !== undefined && !into.has(document.id)) into.set(document.id, document);
     }
   }
-  return read;
 }
 
-/** Folds one event. `read`: the documents that memory did not know; `undefined`: the event ignores what was there. */
-async function foldEvent(
-  unit: Unit,
-  event: RecordedEvent,
-  ids: readonly string[],
-  read: ReadonlyMap<string, StoredDocument> | undefined,
-  time: Slices,
-): Promise<void> {
+/** Folds one event. `latest`: documents as they are, kept up to date; an event that begins its documents ignores what was there. */
+async function foldEvent(unit: Unit, event: RecordedEvent, ids: readonly string[], latest: Map<string, StoredDocument>, time: Slices): Promise<void> {
+  const begins = unit.begins.has(event.type);
   for (let index = 0; index < ids.length; index++) {
     if (index % STEPS === 0 && time.due()) await time.rest();
     const id = ids[index] as string;
-    const before = read === undefined ? undefined : (remembered(unit, id) ?? read.get(id));
+    const before = begins ? undefined : latest.get(id);
     if (before !== undefined && (before.position >= event.position || isQuarantined(before.body))) continue;
-    unit.dirty.set(id, evolved(unit, before, event, id, index));
+    const after = evolved(unit, before, event, id, index);
+    if (!begins || latest.has(id)) latest.set(id, after);
+    unit.dirty.set(id, after);
   }
 }
 
