@@ -21,7 +21,10 @@ const SECRET = new Set([
 /** Keys whose values are, or hold, gift ids and shortcodes. */
 const CARRIES_GIFT_IDS = new Set(['path', 'url', 'stream', 'giftid', 'shortcode', 'giftids', 'gifts', 'documentid', 'entity']);
 
+/** In a path a caller may have spelled a shortcode in small letters. */
 const GIFT_ID = /(?<![0-9A-Za-z])(?:[0-9a-f]{20}|[0-9A-Za-z]{16})(?![0-9A-Za-z])/g;
+/** In prose small letters are words. */
+const GIFT_ID_IN_TEXT = /(?<![0-9A-Za-z])(?:[0-9a-f]{20}|[0-9A-HJKMNP-TV-Z]{16})(?![0-9A-Za-z])/g;
 
 /** What a logger needs to know. */
 export interface LoggerSettings {
@@ -38,8 +41,10 @@ export interface LoggerSettings {
 export function cutGiftIds(path: string): string {
   const query = path.indexOf('?');
   const bare = query < 0 ? path : path.slice(0, query);
-  return decoded(bare).replace(GIFT_ID, (id) => `${id.slice(0, SEEN)}…`);
+  return decoded(bare).replace(GIFT_ID, cut);
 }
+
+const cut = (id: string): string => `${id.slice(0, SEEN)}…`;
 
 function decoded(path: string): string {
   if (!path.includes('%')) return path;
@@ -66,9 +71,9 @@ function errorShape(error: Error, depth: number): Record<string, unknown> {
   const code = (error as { code?: unknown }).code;
   return {
     type: error.name,
-    message: error.message,
+    message: error.message.replace(GIFT_ID_IN_TEXT, cut),
     ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
-    stack: error.stack,
+    stack: error.stack === undefined ? undefined : error.stack.replace(GIFT_ID_IN_TEXT, cut),
     ...(error.cause === undefined || depth <= 0 ? {} : { cause: error.cause instanceof Error ? errorShape(error.cause, depth - 1) : typeof error.cause }),
   };
 }

@@ -81,6 +81,17 @@ test('an error is told with its causes, without what else it carries', () => {
   assert.is(shown['cause']?.['type'], 'TypeError');
   assert.is(shown['cause']?.['code'], 'E_INNER');
   assert.is(shown['cause']?.['cause'], 'string');
+  logger.error({ err: new Error(`document ${ID} is quarantined`) }, 'unavailable');
+  assert.not.match(JSON.stringify(last()), ID);
+  assert.match(JSON.stringify(last()), 'document 012345… is quarantined');
+  class UnavailableError extends Error {}
+  logger.error(new UnavailableError(`${SHORTCODE} no`));
+  assert.match(((last()['err'] as Record<string, unknown>)['stack'] as string).split('\n')[0] ?? '', 'H7KQ2M… no');
+  assert.match(cutGiftIds('UnavailableError'), 'Unavai…');
+  const bare = new Error('no stack');
+  delete bare.stack;
+  logger.error(bare);
+  assert.is((last()['err'] as Record<string, unknown>)['stack'], undefined);
   logger.error(new Error('alone'));
   assert.is((last()['err'] as Record<string, unknown>)['message'], 'alone');
   let chain = new Error('0');
