@@ -39,12 +39,19 @@ function announcesBody(ctx: Context): boolean {
  */
 export async function readBody(ctx: Context, rules: BodyRules): Promise<unknown> {
   if (rules.optional && !announcesBody(ctx)) return undefined;
-  const type = ctx.request.is(rules.form ? ['application/json', 'application/x-www-form-urlencoded'] : ['application/json']);
+  const taken = rules.form ? ['application/json', 'application/x-www-form-urlencoded'] : ['application/json'];
   const charset = ctx.request.charset.toLowerCase();
-  if (announcesBody(ctx) ? typeof type !== 'string' : ctx.get('content-type') === '') throw new HttpError('unsupported_content_type');
+  if (announcesBody(ctx) ? typeof ctx.request.is(taken) !== 'string' : !taken.includes(ctx.request.type.toLowerCase())) throw new HttpError('unsupported_content_type');
   if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') throw new HttpError('unsupported_content_type');
   if (Number(ctx.request.headers['content-length'] ?? 0) > 1_048_576) throw new HttpError('request_too_large');
-  await (rules.form ? jsonOrForm : json)(ctx, nothing);
+  try {
+    await (rules.form ? jsonOrForm : json)(ctx, nothing);
+  } catch (error) {
+    // What is left of the body is read and forgotten, else the connection's next request would wait behind it for ever.
+    ctx.req.unpipe();
+    ctx.req.resume();
+    throw error;
+  }
   const { body, rawBody } = ctx.request as { body: unknown; rawBody?: string };
   if (rawBody === undefined || rawBody === '') throw new HttpError('malformed_json');
   if (rawBody.includes('\uFFFD') && isAltered(ctx, rawBody)) throw new HttpError('malformed_json');

@@ -25,6 +25,7 @@ export function launchPageRoutes(deps: LaunchPageDeps): Route[] {
       caller: 'none',
       params: { giftId: "The gift's shortcode or id." },
       giftParam: 'giftId',
+      noStore: true,
       answers: [{ status: 200, description: 'The page.', contentType: 'text/html' }],
       errors: [],
       async open(early) {
@@ -36,7 +37,6 @@ export function launchPageRoutes(deps: LaunchPageDeps): Route[] {
           headers: {
             'Content-Type': 'text/html; charset=utf-8',
             'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-            'Cache-Control': 'no-store',
             'X-Robots-Tag': 'noindex, nofollow',
             'Referrer-Policy': 'no-referrer',
           },

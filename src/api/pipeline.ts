@@ -56,6 +56,7 @@ export function serve(route: Route, deps: PipelineDeps): Middleware {
   return async (ctx) => {
     const state = ctx.state as RequestState;
     state.route = route.path;
+    if (route.noStore === true) ctx.set('Cache-Control', 'no-store');
     const principal = await deps.authenticate(ctx.headers.authorization, route.caller);
     state.principal = principal;
     const key = writes ? idempotencyKey(header(ctx, 'idempotency-key')) : undefined;

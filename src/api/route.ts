@@ -87,6 +87,8 @@ interface RouteDescription {
   readonly bodyOptional?: boolean;
   /** Form-encoded bodies are taken as well (only the token endpoint). */
   readonly formBody?: boolean;
+  /** No answer, be it an error, may be kept by anyone on the way: sent with `Cache-Control: no-store`. */
+  readonly noStore?: boolean;
   readonly bodyExample?: unknown;
   /** Path parameters with what they mean, for the description. */
   readonly params?: Readonly<Record<string, string>>;

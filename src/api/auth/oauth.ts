@@ -90,6 +90,7 @@ export function oauthRoutes(grants: Grants): Route[] {
       ].join('\n\n'),
       caller: 'none',
       formBody: true,
+      noStore: true,
       body: BODY,
       bodyExample: { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' },
       answers: [
@@ -112,7 +113,7 @@ export function oauthRoutes(grants: Grants): Route[] {
 function answer({ accessToken, expiresIn, refreshToken }: TokenPair): Answer {
   return {
     status: 200,
-    headers: { 'Cache-Control': 'no-store', Pragma: 'no-cache' },
+    headers: { Pragma: 'no-cache' },
     body: { token_type: 'Bearer', expires_in: expiresIn, access_token: accessToken, ...(refreshToken === undefined ? {} : { refresh_token: refreshToken }) },
   };
 }
