@@ -52,7 +52,7 @@ const PURCHASE_BODY: Schema = {
               phone_number: { type: 'string', description: 'Mobile number; without a country code a British one.' },
               user_id: { type: 'string' },
             },
-            not: { required: ['phone_number', 'user_id'] },
+            not: { type: 'object', required: ['phone_number', 'user_id'] },
             'x-errors': { not: 'receivers: give only one of phone_number or user_id' },
           },
         },
