@@ -105,7 +105,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     positions: positionGate(engines.events.logId, [models.gifts, models.transactions, models.accounts, seesCatalogue]),
     onUnkept: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
     logger,
-    before: [...(options.readiness === undefined ? [] : [health(withCatalogue(options.readiness, catalogue))]), docs(openApiDocument(routes, { version: options.version, publicUrl }))],
+    beside: [...(options.readiness === undefined ? [] : [health(withCatalogue(options.readiness, catalogue))]), docs(openApiDocument(routes, { version: options.version, publicUrl }))],
   });
   return { app, routes };
 }

@@ -15,6 +15,7 @@ import { hasLongList, jsonBody } from './json.js';
 import type { PositionGate } from './positions.js';
 import { listParameter, readQuery } from './query.js';
 import type { Answer, Call, EarlyCall, Route, RouteCaller } from './route.js';
+import { sendJson, setCommonHeaders } from './send.js';
 import { type Validator, bodyValidator, queryValidator } from './validation.js';
 
 /** What the checks before a handler need. */
@@ -39,6 +40,8 @@ export interface RequestState {
   /** The route's path pattern, for the log. */
   route?: string;
   principal?: Principal;
+  /** The route's answers, errors included, must not be kept by anybody. */
+  noStore?: boolean;
 }
 
 interface Checks {
@@ -56,7 +59,7 @@ export function serve(route: Route, deps: PipelineDeps): Middleware {
   return async (ctx) => {
     const state = ctx.state as RequestState;
     state.route = route.path;
-    if (route.noStore === true) ctx.set('Cache-Control', 'no-store');
+    state.noStore = route.noStore === true;
     const principal = await deps.authenticate(ctx.headers.authorization, route.caller);
     state.principal = principal;
     const key = writes ? idempotencyKey(header(ctx, 'idempotency-key')) : undefined;
@@ -65,7 +68,7 @@ export function serve(route: Route, deps: PipelineDeps): Middleware {
     const body = route.body === undefined ? undefined : await readBody(ctx, { optional: route.bodyOptional === true, form: route.formBody === true });
     if (position !== undefined) await deps.positions.wait(position);
 
-    const early = earlyCall(ctx, deps, { principal, params, position, state });
+    const early = earlyCall(ctx, deps, { principal, params, position, state, commandId: writes ? randomCommandId() : '' });
     if (key === undefined) {
       respond(ctx, deps, await run(route, checks, early, ctx, body));
       return;
@@ -98,13 +101,13 @@ function scopeOf(route: Route, params: Readonly<Record<string, string>>): string
 function earlyCall(
   ctx: Context,
   deps: PipelineDeps,
-  known: { readonly principal: Principal; readonly params: Readonly<Record<string, string>>; readonly position: Position | undefined; readonly state: RequestState },
+  known: { readonly principal: Principal; readonly params: Readonly<Record<string, string>>; readonly position: Position | undefined; readonly state: RequestState; readonly commandId: string },
 ): EarlyCall {
   return {
     params: known.params,
     principal: known.principal,
     requestId: known.state.requestId,
-    commandId: randomCommandId(),
+    commandId: known.commandId,
     ...(known.position === undefined ? {} : { position: known.position }),
     get address() {
       return deps.addressOf(ctx);
@@ -188,24 +191,27 @@ function positionHeader(deps: PipelineDeps, { position }: Answer): Record<string
 }
 
 function respond(ctx: Context, deps: PipelineDeps, answer: Answer): void {
-  ctx.status = answer.status;
-  if (answer.headers !== undefined) ctx.set(answer.headers);
-  if (answer.position !== undefined) ctx.set(POSITION_HEADER, deps.positions.format(answer.position));
-  if (answer.replayed === true) ctx.set('Idempotent-Replayed', 'true');
-  if (typeof answer.body === 'string') {
-    ctx.body = answer.body;
+  const headers = { ...answer.headers, ...positionHeader(deps, answer), ...(answer.replayed === true ? REPLAYED : {}), ...keepingOf(ctx) };
+  const content = typeof answer.body === 'string' ? answer.body : jsonBody(answer.body);
+  if (typeof content === 'string' && typeof answer.body !== 'string') {
+    sendJson(ctx, answer.status, Object.entries(headers).flat(), content);
     return;
   }
+  setCommonHeaders(ctx);
+  ctx.status = answer.status;
   ctx.type = 'application/json';
-  ctx.body = jsonBody(answer.body);
+  ctx.set(headers);
+  ctx.body = content;
 }
 
 function replay(ctx: Context, stored: StoredAnswer): void {
-  ctx.status = stored.status;
-  ctx.set(stored.headers);
-  ctx.set('Idempotent-Replayed', 'true');
-  ctx.type = 'application/json';
-  ctx.body = stored.body ?? '';
+  sendJson(ctx, stored.status, Object.entries({ ...stored.headers, ...REPLAYED }).flat(), stored.body ?? '');
+}
+
+const REPLAYED = { 'Idempotent-Replayed': 'true' } as const;
+
+function keepingOf(ctx: Context): Record<string, string> {
+  return (ctx.state as RequestState).noStore === true ? { 'Cache-Control': 'no-store' } : {};
 }
 
 /** The errors that any route of this kind may answer, beside its own. */

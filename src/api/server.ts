@@ -2,34 +2,38 @@
 import { randomUUID } from 'node:crypto';
 import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
-import helmet from 'koa-helmet';
 import type { Logger } from 'pino';
 import { cutGiftIds } from '../logger.js';
 import { HttpError, answerOf } from './errors.js';
 import { type PipelineDeps, type RequestState, serve } from './pipeline.js';
 import type { Route } from './route.js';
+import { setCommonHeaders } from './send.js';
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** What the application is made of. */
 export interface ServerDeps extends PipelineDeps {
   readonly logger: Logger;
-  /** Served before the routes: the description, the docs, health. */
-  readonly before?: readonly Middleware[];
+  /** What is served beside the routes: the description, the docs, health. */
+  readonly beside?: readonly Middleware[];
 }
 
 /** Builds the Koa application that serves the routes. */
 export function httpApplication(routes: readonly Route[], deps: ServerDeps): Koa {
   const router = new Router();
   for (const route of routes) router.register(route.path, [route.method], serve(route, deps));
-  return application(deps.logger, [...(deps.before ?? []), router.routes() as Middleware]);
+  return application(deps.logger, deps.beside ?? [], router.routes() as Middleware);
 }
 
-/** An application of these middlewares, with what holds for every answer around them; what none of them answers is 404 or 405. */
-export function application(logger: Logger, middlewares: readonly Middleware[]): Koa {
+/** An application of these middlewares, with what holds for every answer around them; what none of them answers is 404 or 405. `routes` set the common headers themselves. */
+export function application(logger: Logger, middlewares: readonly Middleware[], routes?: Middleware): Koa {
   const app = new Koa();
   app.use(outermost(logger));
-  app.use(helmet());
+  if (routes !== undefined) app.use(routes);
+  app.use((ctx, next) => {
+    setCommonHeaders(ctx);
+    return next();
+  });
   for (const middleware of middlewares) app.use(middleware);
   app.use(unmatched);
   // Koa prints to the console what escapes a response that has begun; here it goes to the log.
@@ -52,7 +56,6 @@ function outermost(logger: Logger): Middleware {
     const state = ctx.state as RequestState;
     const asked = ctx.headers['x-request-id'];
     state.requestId = typeof asked === 'string' && REQUEST_ID.test(asked) ? asked : randomUUID();
-    ctx.set('X-Request-Id', state.requestId);
     try {
       await next();
     } catch (error) {
@@ -83,8 +86,10 @@ function answerError(ctx: Context, error: unknown, logger: Logger): void {
     const level = told.status === 500 ? 'error' : 'warn';
     logger[level]({ req: (ctx.state as RequestState).requestId, err: error }, told.status === 500 ? 'request failed' : 'an engine was unavailable');
   }
+  setCommonHeaders(ctx);
   ctx.status = told.status;
   ctx.set(told.headers);
+  if ((ctx.state as RequestState).noStore === true) ctx.set('Cache-Control', 'no-store');
   if (told.status === 405 && told.headers['Allow'] === undefined) ctx.set('Allow', ctx.method);
   ctx.type = 'application/json';
   ctx.body = JSON.stringify({ error: told.message });
