@@ -1,0 +1,137 @@
+/** Appends over one long call: many under way at once, each told apart by an id of its own. */
+import { randomUUID } from 'node:crypto';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
+import type { BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { ClientDuplexStream } from '@grpc/grpc-js';
+import type { ExpectedRevision } from '../../ports/eventStore.js';
+import { EventTooLargeError } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import type { Connection, Heard } from './connection.js';
+import { AccessRefusedError, failureOf, StreamDeletedError } from './failures.js';
+import type { EncodedEvent } from './records.js';
+import { append } from './requests.js';
+
+/** The server's answer to an append. */
+export type AppendAnswer =
+  /** Stored, now or before. `commit` is absent where a repeat's events can't be read any more. */
+  | { readonly kind: 'stored'; readonly revision: number; readonly commit: string | undefined }
+  /** Nothing was written; `actual` is -1 for a stream without events. */
+  | { readonly kind: 'conflict'; readonly actual: number };
+
+/** Sends appends. */
+export interface Appender {
+  /**
+   * One try.
+   * @throws UnavailableError, also when no answer came in time: then it may be stored later; EventTooLargeError; StreamDeletedError
+   */
+  send(stream: string, events: readonly EncodedEvent[], expected: ExpectedRevision): Promise<AppendAnswer>;
+}
+
+type Calling = Heard<ClientDuplexStream<BatchAppendReq, BatchAppendResp>>;
+
+interface Pending {
+  readonly stream: string;
+  readonly bytes: number;
+  readonly settle: (answer: AppendAnswer) => void;
+  readonly fail: (error: Error) => void;
+}
+
+/** A call, and what still waits for an answer on it: what comes on another call never concerns these. */
+interface Session {
+  readonly calling: Promise<Calling>;
+  readonly pending: Map<string, Pending>;
+}
+
+/** Appends over `connection`; each is answered, or given up, within `timeoutMs`. */
+export function openAppender(connection: Connection, timeoutMs: number): Appender {
+  let session: Session | undefined;
+
+  function open(): Session {
+    const pending = new Map<string, Pending>();
+    const opened: Session = { pending, calling: connection.call((client, metadata, options) => client.batchAppend(metadata, options)) };
+    const end = (error: unknown): void => {
+      if (session === opened) session = undefined;
+      for (const { stream, fail } of pending.values()) fail(failureOf(error, { stream, writes: true }));
+      pending.clear();
+    };
+    opened.calling.then(({ call }) => {
+      call.on('data', (response: BatchAppendResp) => answered(pending, response));
+      call.on('error', end);
+      call.on('end', () => end(new UnavailableError('EventStoreDB ended the call', { outcomeUnknown: true })));
+    }, end);
+    return opened;
+  }
+
+  return {
+    async send(stream, events, expected) {
+      const used = (session ??= open());
+      const correlation = randomUUID();
+      const since = performance.now();
+      return new Promise<AppendAnswer>((resolve, reject) => {
+        const timer = setTimeout(() => {
+          used.pending.delete(correlation);
+          reject(new UnavailableError(`EventStoreDB did not answer within ${timeoutMs} ms`, { outcomeUnknown: true }));
+          used.calling.then((calling) => calling.silent(since), () => undefined);
+        }, timeoutMs);
+        used.pending.set(correlation, {
+          stream,
+          bytes: events.reduce((sum, { data, metadata }) => sum + data.length + metadata.length, 0),
+          settle(answer) {
+            clearTimeout(timer);
+            resolve(answer);
+          },
+          fail(error) {
+            clearTimeout(timer);
+            reject(error);
+          },
+        });
+        used.calling.then(
+          ({ call }) => {
+            if (used.pending.has(correlation)) call.write(append(correlation, stream, events, expected));
+          },
+          () => undefined,
+        );
+      });
+    },
+  };
+}
+
+function answered(pending: Map<string, Pending>, response: BatchAppendResp): void {
+  const correlation = response.getCorrelationId()?.getString() ?? '';
+  const asked = pending.get(correlation);
+  // Given up on before.
+  if (asked === undefined) return;
+  pending.delete(correlation);
+  const answer = answerOf(response, asked);
+  if (answer instanceof Error) asked.fail(answer);
+  else asked.settle(answer);
+}
+
+function answerOf(response: BatchAppendResp, { stream, bytes }: Pending): AppendAnswer | Error {
+  const success = response.getSuccess();
+  if (success !== undefined) {
+    return { kind: 'stored', revision: Number(success.getCurrentRevision()), commit: success.getPosition()?.getCommitPosition() };
+  }
+  const status = response.getError()!;
+  const details = status.getDetails()!;
+  const message = status.getMessage();
+  switch (details.getTypeName()) {
+    case 'event_store.client.WrongExpectedVersion': {
+      const wrong = shared.WrongExpectedVersion.deserializeBinary(details.getValue_asU8());
+      return { kind: 'conflict', actual: wrong.hasCurrentStreamRevision() ? Number(wrong.getCurrentStreamRevision()) : -1 };
+    }
+    case 'event_store.client.StreamDeleted':
+      return new StreamDeletedError(stream);
+    case 'event_store.client.MaximumAppendSizeExceeded':
+      return new EventTooLargeError(bytes);
+    case 'event_store.client.AccessDenied':
+      return new AccessRefusedError(`EventStoreDB refuses to append to ${stream}: ${message}`);
+    case 'event_store.client.BadRequest':
+      return new Error(`EventStoreDB can't append to ${stream}: ${shared.BadRequest.deserializeBinary(details.getValue_asU8()).getMessage()}`);
+    // It has not begun: it is starting, or has too much to do.
+    case 'google.protobuf.Empty':
+      return new UnavailableError(`EventStoreDB does not take appends: ${message}`);
+    default:
+      return new UnavailableError(`EventStoreDB can't tell what became of an append: ${message}`, { outcomeUnknown: true });
+  }
+}

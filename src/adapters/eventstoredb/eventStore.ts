@@ -1,0 +1,144 @@
+/** The event store of several machines: EventStoreDB, 23.10 or later. */
+import type { Logger } from 'pino';
+import type { EventStore, NewEvent } from '../../ports/eventStore.js';
+import { EventTooLargeError, MAX_APPEND_BYTES } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { appendsTo } from './appends.js';
+import { withRetries } from './attempts.js';
+import { openAppender } from './batchAppend.js';
+import type { FeedSource } from './feed.js';
+import { feed } from './feed.js';
+import { establishLog, EventStoreDbError } from './log.js';
+import type { Pool } from './pool.js';
+import { openPool } from './pool.js';
+import { openReads } from './reads.js';
+import type { EncodedEvent } from './records.js';
+import { encode } from './records.js';
+
+export { EventStoreDbError } from './log.js';
+
+/** Where the log is. */
+export interface EventStoreDbOptions {
+  /** As the client reads it: `esdb://HOST:PORT`, `esdb+discover://HOST`, `esdb://HOST,HOST,HOST`, each with `?tls=false` for a server without TLS. May hold credentials. */
+  readonly url: string;
+  /** Told when followers lose the server and find it again. */
+  readonly logger?: Pick<Logger, 'info' | 'warn'>;
+  /** How long the server may be silent before a call is given up, in ms; default 5,000. */
+  readonly timeoutMs?: number;
+}
+
+const TIMEOUT_MS = 5_000;
+
+/**
+ * Opens the log of an EventStoreDB, or begins a new one there. Reads and appends that fail are tried again for some seconds; followers for ever.
+ * @throws EventStoreDbError when the address can't be read, access is refused or the server is too old; UnavailableError when it does not answer.
+ */
+export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: EventStoreDbOptions): Promise<EventStore> {
+  const pool = poolOf(url);
+  const reads = openReads(pool.main, timeoutMs);
+  const appender = openAppender(pool.main, timeoutMs);
+  const appendOnce = appendsTo({ appender, reads });
+  const ending = new AbortController();
+  const appending = new Set<Promise<unknown>>();
+  let closing: Promise<void> | undefined;
+  const source = {
+    lease: pool.lease,
+    end: async () => reads.end(),
+    timeoutMs,
+    closed: ending.signal,
+    onTrouble(error) {
+      if (error === undefined) logger?.info('following EventStoreDB again');
+      else logger?.warn({ err: error }, 'lost EventStoreDB while following it');
+    },
+  } satisfies Omit<FeedSource, 'follow'>;
+
+  function refuseWhenClosed(): void {
+    if (closing !== undefined) throw new UnavailableError('the event store is closed');
+  }
+
+  /** A read, tried again where that may help. */
+  async function reading<T>(read: () => Promise<T>): Promise<T> {
+    refuseWhenClosed();
+    return withRetries(read, () => closing !== undefined);
+  }
+
+  async function close(): Promise<void> {
+    await Promise.allSettled(appending);
+    ending.abort();
+    reads.close();
+    await pool.close();
+  }
+
+  let logId: string;
+  try {
+    logId = await establishLog({ appender, reads, version: pool.main.version, timeoutMs });
+  } catch (error) {
+    await close();
+    throw error;
+  }
+
+  return {
+    logId,
+    engine: 'eventstoredb',
+
+    async append(stream, events, expected) {
+      refuseWhenClosed();
+      const encoded = encodedAll(events);
+      const appended = withRetries(async () => appendOnce(stream, encoded, expected), () => closing !== undefined);
+      appending.add(appended);
+      try {
+        return await appended;
+      } finally {
+        appending.delete(appended);
+      }
+    },
+
+    read: async (stream, { from = 0, limit = Number.MAX_SAFE_INTEGER } = {}) => reading(async () => reads.stream(stream, from, limit)),
+
+    readAll(after, filter = {}, options = {}) {
+      refuseWhenClosed();
+      return feed(after, filter, options, { ...source, follow: false });
+    },
+
+    follow(after, filter = {}, options = {}) {
+      refuseWhenClosed();
+      return feed(after, filter, options, { ...source, follow: true });
+    },
+
+    end: async () => reading(reads.end),
+
+    async ping() {
+      await reading(reads.end);
+    },
+
+    async close() {
+      closing ??= close();
+      await closing;
+    },
+  };
+}
+
+/** @throws EventStoreDbError */
+function poolOf(url: string): Pool {
+  try {
+    return openPool(url);
+  } catch (error) {
+    throw new EventStoreDbError(`the address of EventStoreDB can't be used (esdb://HOST:PORT, with ?tls=false for a server without TLS): ${withoutSecrets(error, url)}`);
+  }
+}
+
+/** What is wrong with an address, without its credentials. */
+function withoutSecrets(error: unknown, url: string): string {
+  const credentials = /:\/\/([^@]*)@/.exec(url)?.[1];
+  const message = error instanceof Error ? error.message : String(error);
+  return credentials === undefined ? message : 'check it from the host on';
+}
+
+/** @throws RangeError without events; EventTooLargeError */
+function encodedAll(events: readonly NewEvent[]): EncodedEvent[] {
+  if (events.length === 0) throw new RangeError('an append needs at least one event');
+  const encoded = events.map(encode);
+  const bytes = encoded.reduce((sum, event) => sum + event.bytes, 0);
+  if (bytes > MAX_APPEND_BYTES) throw new EventTooLargeError(bytes);
+  return encoded;
+}

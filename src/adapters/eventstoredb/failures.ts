@@ -1,0 +1,51 @@
+/** What an error of the client's library, or of the server, means to callers of the port. */
+import { UnavailableError } from '../../ports/unavailable.js';
+
+/** gRPC's codes, as far as they are told apart. */
+const CODE = { invalidArgument: 3, permissionDenied: 7, aborted: 10, unavailable: 14, unauthenticated: 16 };
+
+/** The fields of a gRPC error; the library's own classes are not relied on, since an append fails with one and a read with another. */
+interface GrpcError {
+  readonly code?: number;
+  readonly details?: string;
+  readonly metadata?: { get(name: string): (string | Buffer)[] };
+}
+
+/** The server refuses who we are. */
+export class AccessRefusedError extends UnavailableError {}
+
+/** A live subscription was ended by the server since its reader was slower than the appends: subscribe again. */
+export class TooSlowError extends UnavailableError {}
+
+/** The stream was deleted for good, by somebody else: the service deletes nothing. */
+export class StreamDeletedError extends Error {
+  constructor(stream: string) {
+    super(`stream ${stream} was deleted in EventStoreDB`);
+  }
+}
+
+/** How an error is to be told. */
+export interface FailureContext {
+  /** The stream asked for, if one was. */
+  readonly stream?: string;
+  /** True when what was asked changes something: unless the error shows that it never got there, its outcome is unknown. */
+  readonly writes?: boolean;
+}
+
+/** The error to throw in place of `error`: UnavailableError, unless it is the stream's, or a mistake of ours. */
+export function failureOf(error: unknown, { stream = '$all', writes = false }: FailureContext): Error {
+  if (error instanceof UnavailableError || error instanceof StreamDeletedError) return error;
+  if (!(error instanceof Error)) return new Error(String(error));
+  const { code, details = error.message, metadata } = error as Error & GrpcError;
+  const exception = metadata?.get('exception')[0]?.toString();
+  const because = `EventStoreDB does not answer: ${details}`;
+  if (exception === 'stream-deleted') return new StreamDeletedError(stream);
+  if (exception === 'access-denied' || code === CODE.permissionDenied || code === CODE.unauthenticated) {
+    return new AccessRefusedError(`EventStoreDB refuses access to ${stream}: ${details}`, { cause: error });
+  }
+  if (code === CODE.invalidArgument) return error;
+  if (code === CODE.aborted) return new TooSlowError(because, { cause: error });
+  // Not connected at all, no leader there, or not sent: then nothing was done.
+  const undone = exception === 'not-leader' || /^(No connection established|Failed to discover)/.test(details);
+  return new UnavailableError(because, { outcomeUnknown: writes && !undone, cause: error });
+}

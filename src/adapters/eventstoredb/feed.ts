@@ -1,0 +1,138 @@
+/** `readAll` and `follow`: subscriptions, one after the other, that together give the log once and in order. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EventBatch, EventFilter, Position, ReadOptions } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { pauses } from './attempts.js';
+import type { Connection } from './connection.js';
+import { TooSlowError } from './failures.js';
+import { ALL_OURS, matcher, serverFilter } from './filters.js';
+import { commitOf } from './records.js';
+import { subscribe } from './requests.js';
+import type { Subscription } from './subscription.js';
+import { subscribed } from './subscription.js';
+
+const DEFAULT_BATCH = 1_000;
+/** Pauses between subscriptions that fail, in ms. */
+const PAUSE = { first: 50, most: 2_000 };
+/** So many failures in a row end a read of the log; a follower never gives up. */
+const READ_ALL_TRIES = 5;
+
+/** What a feed is made from. */
+export interface FeedSource {
+  /** A connection with room for one more call, and the word that it isn't needed any more. */
+  readonly lease: () => { readonly connection: Connection; readonly release: () => void };
+  /** As the port's `end`. */
+  readonly end: () => Promise<Position | undefined>;
+  /** How long the server may be silent, in ms. */
+  readonly timeoutMs: number;
+  /** Aborted when the store is closed. */
+  readonly closed: AbortSignal;
+  /** Goes on after the log's end. */
+  readonly follow: boolean;
+  /** Told when a follower has lost its subscription, and when it has one again. */
+  readonly onTrouble?: (error: Error | undefined) => void;
+}
+
+/**
+ * As `readAll` or `follow` in the port. First a subscription with the filter, up to the log's end as it is now; then, for a follower, one to everything:
+ * with a filter the server would not tell how far it is before some dozen events have passed.
+ */
+export async function* feed(after: Position | undefined, filter: EventFilter, options: ReadOptions, source: FeedSource): AsyncGenerator<EventBatch, void> {
+  const { batchSize = DEFAULT_BATCH, signal } = options;
+  const { closed, follow, timeoutMs, onTrouble } = source;
+  const stop = signal === undefined ? closed : AbortSignal.any([closed, signal]);
+  const matches = matcher(filter);
+  const narrow = serverFilter(filter);
+  let position = after;
+  let failures = 0;
+  let pause = pauses(PAUSE);
+  if (after !== undefined) commitOf(after);
+
+  /** Takes one batch and keeps count of it. */
+  function advance(batch: EventBatch): EventBatch {
+    position = batch.position;
+    if (failures > 0) onTrouble?.(undefined);
+    failures = 0;
+    pause = pauses(PAUSE);
+    return batch;
+  }
+
+  /** Up to the log's end, as it is when the server says that it has caught up. */
+  async function* upToEnd(end: Position): AsyncGenerator<EventBatch, void> {
+    if (narrow === undefined) return yield advance({ events: [], position: end, caughtUp: true });
+    yield* withSubscription(narrow, async function* (subscription) {
+      for (;;) {
+        const taken = await subscription.take(batchSize, timeoutMs);
+        if (stop.aborted) return;
+        if (taken === undefined) {
+          subscription.silent(timeoutMs);
+          throw new UnavailableError(`EventStoreDB sent nothing of the log for ${timeoutMs} ms`);
+        }
+        const seen = taken.position === undefined || (position !== undefined && taken.position < position) ? position : taken.position;
+        if (taken.caughtUp) return yield advance({ events: taken.events, position: seen !== undefined && seen > end ? seen : end, caughtUp: true });
+        if (taken.events.length > 0) yield advance({ events: taken.events, position: seen!, caughtUp: false });
+        else position = seen;
+        if (stop.aborted) return;
+      }
+    });
+  }
+
+  /** What is appended from now on, until the subscription fails. */
+  async function* live(): AsyncGenerator<EventBatch, void> {
+    yield* withSubscription(ALL_OURS, async function* (subscription) {
+      let suspicious = false;
+      for (;;) {
+        const taken = await subscription.take(batchSize, timeoutMs);
+        if (stop.aborted) return;
+        if (taken === undefined) {
+          // Nothing was appended, or we don't hear of it: a server that was deposed, or is frozen, says nothing of that.
+          const end = await source.end();
+          if (end === undefined || (position !== undefined && end <= position)) suspicious = false;
+          else if (suspicious) throw new UnavailableError('EventStoreDB sends nothing of a log that has grown');
+          else suspicious = true;
+          continue;
+        }
+        suspicious = false;
+        const { position: seen } = taken;
+        if (seen === undefined || (position !== undefined && seen <= position)) continue;
+        yield advance({ events: taken.events, position: seen, caughtUp: taken.caughtUp });
+        if (stop.aborted) return;
+      }
+    });
+  }
+
+  async function* withSubscription(
+    filterOfServer: typeof ALL_OURS,
+    use: (subscription: Subscription) => AsyncGenerator<EventBatch, void>,
+  ): AsyncGenerator<EventBatch, void> {
+    const { connection, release } = source.lease();
+    let subscription: Subscription | undefined;
+    const end = (): void => subscription?.end();
+    try {
+      subscription = await subscribed(connection, subscribe(position === undefined ? undefined : commitOf(position), filterOfServer), matches, batchSize);
+      stop.addEventListener('abort', end);
+      if (!stop.aborted) yield* use(subscription);
+    } finally {
+      stop.removeEventListener('abort', end);
+      end();
+      release();
+    }
+  }
+
+  while (!stop.aborted) {
+    try {
+      const end = await source.end();
+      if (end !== undefined && (position === undefined || end > position)) yield* upToEnd(end);
+      if (!follow || stop.aborted) return;
+      yield* live();
+    } catch (error) {
+      if (stop.aborted) return;
+      if (!(error instanceof UnavailableError)) throw error;
+      failures += 1;
+      if (!follow && failures >= READ_ALL_TRIES) throw error;
+      if (!(error instanceof TooSlowError)) onTrouble?.(error);
+      // Too slow for what is appended, not in trouble: on at once, unless that goes on without a single batch.
+      if (!(error instanceof TooSlowError) || failures > 1) await sleep(pause(), undefined, { signal: stop }).catch(() => undefined);
+    }
+  }
+}

@@ -1,0 +1,166 @@
+/** Reads that end by themselves: of a stream, and of the log's end. */
+import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { Position, RecordedEvent } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import type { Connection } from './connection.js';
+import { failureOf, StreamDeletedError } from './failures.js';
+import { ALL_OURS, LOG_STREAM } from './filters.js';
+import type { ServerRecord } from './records.js';
+import { decode, isOurs, positionOf, streamOf, typeOf } from './records.js';
+import { readLogBack, readStream, readStreamBack } from './requests.js';
+
+/** A connection carries 100 calls, further ones wait without a word: no more than these read at once, the others wait here. */
+const READS_AT_ONCE = 50;
+/** Ids are looked for so many events at a time. */
+const PAGE = 500;
+
+/** The reads; each throws UnavailableError when nothing came for `timeoutMs`, or the server can't be reached. */
+export interface Reads {
+  /** As the port's `read`. */
+  stream(stream: string, from: number, limit: number): Promise<RecordedEvent[]>;
+  /** Where exactly these events stand one after the other from revision `from` on: revision and position of the last; `undefined` when they don't. */
+  standing(stream: string, ids: readonly string[], from: number): Promise<{ revision: number; position: Position } | undefined>;
+  /** The revision of an event of a stream; `undefined` when it isn't there. Reads the stream from its end. */
+  revisionOf(stream: string, id: string): Promise<number | undefined>;
+  /** Revision of the stream's last event; -1 when there is none. */
+  last(stream: string): Promise<number>;
+  /** As the port's `end`. */
+  end(): Promise<Position | undefined>;
+  /** Ends what runs, and what waits. */
+  close(): void;
+}
+
+/** Reads over one connection. */
+export function openReads(connection: Connection, timeoutMs: number): Reads {
+  const slots = openSlots(READS_AT_ONCE);
+  const running = new Set<(error: Error) => void>();
+
+  /** Takes every record that comes until the server ends the call. */
+  async function run(request: ReadReq, stream: string | undefined, take: (record: ServerRecord) => void): Promise<void> {
+    const release = await slots.take();
+    try {
+      await over(connection, request, timeoutMs, running, take);
+    } catch (error) {
+      const failure = failureOf(error, stream === undefined ? {} : { stream });
+      if (!(failure instanceof StreamDeletedError)) throw failure;
+    } finally {
+      release();
+    }
+  }
+
+  async function idsOf(request: ReadReq, stream: string): Promise<{ id: string; revision: number; commit: string }[]> {
+    const found: { id: string; revision: number; commit: string }[] = [];
+    await run(request, stream, (record) => {
+      found.push({ id: record.getId()!.getString(), revision: Number(record.getStreamRevision()), commit: record.getCommitPosition() });
+    });
+    return found;
+  }
+
+  return {
+    async stream(stream, from, limit) {
+      const events: RecordedEvent[] = [];
+      if (limit <= 0) return events;
+      await run(readStream(stream, from, limit), stream, (record) => {
+        const type = typeOf(record);
+        if (isOurs(record, type)) events.push(decode(record, stream, type));
+      });
+      return events;
+    },
+    async standing(stream, ids, from) {
+      const found = await idsOf(readStream(stream, from, ids.length), stream);
+      if (found.length < ids.length || found.some(({ id }, index) => id !== ids[index])) return undefined;
+      const { revision, commit } = found.at(-1)!;
+      return { revision, position: positionOf(commit) };
+    },
+    async revisionOf(stream, id) {
+      let page = await idsOf(readStreamBack(stream, PAGE), stream);
+      for (;;) {
+        const place = page.find((one) => one.id === id);
+        const first = page.at(-1);
+        if (place !== undefined || first === undefined || first.revision === 0) return place?.revision;
+        page = await idsOf(readStreamBack(stream, PAGE, first.revision - 1), stream);
+      }
+    },
+    async last(stream) {
+      return (await idsOf(readStreamBack(stream, 1), stream))[0]?.revision ?? -1;
+    },
+    async end() {
+      let end: string | undefined;
+      await run(readLogBack(ALL_OURS, 2), undefined, (record) => {
+        if (end === undefined && streamOf(record) !== LOG_STREAM) end = record.getCommitPosition();
+      });
+      return end === undefined ? undefined : positionOf(end);
+    },
+    close() {
+      slots.close();
+      for (const fail of running) fail(new UnavailableError('the event store is closed'));
+    },
+  };
+}
+
+async function over(connection: Connection, request: ReadReq, timeoutMs: number, running: Set<(error: Error) => void>, take: (record: ServerRecord) => void): Promise<void> {
+  let since = performance.now();
+  const { promise, resolve, reject } = withResolvers();
+  let give: (() => void) | undefined;
+  const timer = setInterval(() => {
+    if (performance.now() - since < timeoutMs) return;
+    reject(new UnavailableError(`EventStoreDB did not answer within ${timeoutMs} ms`));
+    give?.();
+  }, timeoutMs / 10);
+  running.add(reject);
+  connection.call((client, metadata, options) => client.read(request, metadata, options)).then((heard) => {
+    give = () => {
+      heard.silent(since);
+      heard.call.cancel();
+    };
+    heard.call.on('data', (response: ReadResp) => {
+      since = performance.now();
+      const record = response.getEvent()?.getEvent();
+      try {
+        if (record !== undefined) take(record);
+      } catch (error) {
+        reject(error);
+        heard.call.cancel();
+      }
+    });
+    heard.call.on('error', reject);
+    heard.call.on('end', resolve);
+  }, reject);
+  try {
+    await promise;
+  } finally {
+    clearInterval(timer);
+    running.delete(reject);
+  }
+}
+
+function withResolvers(): { promise: Promise<void>; resolve: () => void; reject: (error: unknown) => void } {
+  let resolve!: () => void;
+  let reject!: (error: unknown) => void;
+  const promise = new Promise<void>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+}
+
+/** So many at once; the others wait in the order they came. */
+function openSlots(count: number): { take(): Promise<() => void>; close(): void } {
+  const waiting: { resolve: () => void; reject: (error: Error) => void }[] = [];
+  let free = count;
+  const release = (): void => {
+    const next = waiting.shift();
+    if (next === undefined) free += 1;
+    else next.resolve();
+  };
+  return {
+    async take() {
+      if (free > 0) free -= 1;
+      else await new Promise<void>((resolve, reject) => waiting.push({ resolve, reject }));
+      return release;
+    },
+    close() {
+      for (const { reject } of waiting.splice(0)) reject(new UnavailableError('the event store is closed'));
+    },
+  };
+}

@@ -1,0 +1,95 @@
+/** Events as EventStoreDB holds them, and as the port gives them. */
+import type { ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { EventMetadata, NewEvent, Position, RecordedEvent } from '../../ports/eventStore.js';
+
+/** An event of the log as the server sends it. */
+export type ServerRecord = ReadResp.ReadEvent.RecordedEvent;
+
+/** Digits of an unsigned 64-bit number: the server's positions are such. */
+const POSITION_DIGITS = 20;
+
+/** Where an event stands: the server's commit position, so long that byte order is log order. */
+export function positionOf(commit: string): Position {
+  return commit.padStart(POSITION_DIGITS, '0');
+}
+
+/** The server's number of a position. @throws RangeError when it is not a position of this engine. */
+export function commitOf(position: Position): string {
+  if (!/^[0-9]{20}$/.test(position)) throw new RangeError(`not a position of EventStoreDB: ${position}`);
+  return BigInt(position).toString();
+}
+
+/** An event's data and metadata in bytes. */
+export interface EncodedEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly data: Buffer;
+  readonly metadata: Buffer;
+}
+
+const AT = '{"at":"';
+
+/** Metadata begins with `at`, so that it can be told without parsing all of it. */
+export function encode({ id, type, at, data, metadata }: NewEvent): EncodedEvent & { readonly bytes: number } {
+  const dataBytes = Buffer.from(JSON.stringify(data));
+  const rest = JSON.stringify(metadata);
+  const metadataBytes = Buffer.from(`${AT}${at}"${rest === '{}' ? '' : ','}${rest.slice(1)}`);
+  return { id, type, data: dataBytes, metadata: metadataBytes, bytes: dataBytes.length + Buffer.byteLength(rest) };
+}
+
+/** The name of the stream that an event stands in. */
+export function streamOf(record: ServerRecord): string {
+  return textOf(record.getStreamIdentifier()!.getStreamName_asU8());
+}
+
+/** The type of an event. */
+export function typeOf(record: ServerRecord): string {
+  return String(record.getMetadataMap().get('type'));
+}
+
+/** Whether it can be one of ours: not a link or another mark of the server's, and JSON (events of others may hold anything). */
+export function isOurs(record: ServerRecord, type: string): boolean {
+  return !type.startsWith('$') && record.getMetadataMap().get('content-type') === 'application/json';
+}
+
+const METADATA = Symbol('metadata');
+
+interface LazyEvent extends Omit<RecordedEvent, 'metadata'> {
+  [METADATA]: string | EventMetadata;
+}
+
+/** Metadata is parsed when it is first looked at: most readers never do. An own property all the same, so that copies of the event keep it. */
+const METADATA_GETTER = {
+  enumerable: true,
+  get(this: LazyEvent): EventMetadata {
+    const metadata = this[METADATA];
+    return typeof metadata === 'string' ? (this[METADATA] = JSON.parse(metadata) as EventMetadata) : metadata;
+  },
+};
+
+/** The event for readers. @throws SyntaxError when its data is no JSON */
+export function decode(record: ServerRecord, stream: string, type: string): RecordedEvent {
+  const written = textOf(record.getCustomMetadata_asU8());
+  const quote = written.startsWith(AT) ? written.indexOf('"', AT.length) : -1;
+  const event: LazyEvent = {
+    position: positionOf(record.getCommitPosition()),
+    stream,
+    revision: Number(record.getStreamRevision()),
+    type,
+    id: record.getId()!.getString(),
+    at: quote < 0 ? createdAt(record) : written.slice(AT.length, quote),
+    data: JSON.parse(textOf(record.getData_asU8())) as object,
+    // After the quote comes a comma, or the closing brace.
+    [METADATA]: quote < 0 ? written || '{}' : `{${written.slice(written[quote + 1] === ',' ? quote + 2 : quote + 1)}`,
+  };
+  return Object.defineProperty(event, 'metadata', METADATA_GETTER) as unknown as RecordedEvent;
+}
+
+/** When the server stored an event (in .NET's ticks of 100 ns): for events of others, which don't say. */
+function createdAt(record: ServerRecord): string {
+  return new Date(Number(BigInt(String(record.getMetadataMap().get('created'))) / 10_000n)).toISOString();
+}
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+}

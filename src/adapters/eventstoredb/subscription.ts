@@ -1,0 +1,165 @@
+/** A subscription as a bounded inbox: what the server sends, in its order, taken when it is asked for. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { ClientReadableStream } from '@grpc/grpc-js';
+import type { Position, RecordedEvent } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import type { Connection, Heard } from './connection.js';
+import { failureOf } from './failures.js';
+import type { ServerRecord } from './records.js';
+import { decode, isOurs, positionOf, streamOf, typeOf } from './records.js';
+
+/** A batch ends when its events reach so many bytes, however few there are. */
+const BATCH_BYTES = 4_000_000;
+/** The least that is kept ready beyond what is asked for. */
+const LEAST_READY = 64;
+/** How long events are gathered before the log's end is reached: nobody waits for them yet, and large batches are cheaper, in ms. */
+const GATHER_MS = 50;
+
+/** What came, up to `position`. */
+export interface Taken {
+  readonly events: RecordedEvent[];
+  /** Everything up to here has been looked at; `undefined` when nothing came that tells. */
+  readonly position: Position | undefined;
+  /** True once the server has said that it has caught up, and nothing that came before waits any more. */
+  readonly caughtUp: boolean;
+}
+
+/** A running subscription. */
+export interface Subscription {
+  /**
+   * Up to `most` events, as soon as there is something to tell: events, that others were passed by, or that the log's end is reached.
+   * @returns `undefined` when nothing came for `waitMs`, or the subscription was ended.
+   * @throws what ended it (see `failureOf`), after all that came before is taken; SyntaxError for an event that is no JSON.
+   */
+  take(most: number, waitMs: number): Promise<Taken | undefined>;
+  /** Gives up the connection if nothing at all came over it for so long. */
+  silent(ms: number): void;
+  end(): void;
+}
+
+interface Item {
+  /** Absent: one passed by. */
+  readonly record?: ServerRecord;
+  readonly stream: string;
+  readonly type: string;
+  readonly size: number;
+  position: Position;
+}
+
+/** Subscribes. `most`: how many events will be taken at once; no more than about twice as many are kept ready, the rest waits at the server. */
+export async function subscribed(
+  connection: Connection,
+  request: ReadReq,
+  matches: (stream: string, type: string) => boolean,
+  most: number,
+): Promise<Subscription> {
+  const heard: Heard<ClientReadableStream<ReadResp>> = await connection
+    .call((client, metadata, options) => client.read(request, metadata, options))
+    .catch((error: unknown) => {
+      throw failureOf(error, {});
+    });
+  const { call } = heard;
+  const high = Math.max(LEAST_READY, most * 2);
+  const items: Item[] = [];
+  let bytes = 0;
+  let wanted = 0;
+  let endReached = false;
+  let live = false;
+  let ended = false;
+  let failure: Error | undefined;
+  let wake: (() => void) | undefined;
+
+  function enqueue(item: Item): void {
+    const last = items.at(-1);
+    if (item.record === undefined && last !== undefined && last.record === undefined) last.position = item.position;
+    else items.push(item);
+    bytes += item.size;
+    if (item.record !== undefined) wanted += 1;
+    if (items.length >= high || bytes >= BATCH_BYTES * 2) call.pause();
+  }
+
+  call.on('data', (response: ReadResp) => {
+    const event = response.getEvent();
+    if (event !== undefined) {
+      const record = event.getEvent()!;
+      const stream = streamOf(record);
+      const type = typeOf(record);
+      const position = positionOf(record.getCommitPosition());
+      if (matches(stream, type) && isOurs(record, type)) enqueue({ record, stream, type, position, size: record.getData_asU8().length });
+      else enqueue({ stream, type, position, size: 0 });
+    } else if (response.hasCheckpoint()) {
+      enqueue({ stream: '', type: '', position: positionOf(response.getCheckpoint()!.getCommitPosition()), size: 0 });
+    } else if (response.hasCaughtUp()) endReached = true;
+    else if (response.hasFellBehind()) endReached = live = false;
+    else return;
+    wake?.();
+  });
+  call.on('error', (error) => {
+    failure = failureOf(error, {});
+    wake?.();
+  });
+  call.on('end', () => {
+    failure ??= new UnavailableError('EventStoreDB ended a subscription');
+    wake?.();
+  });
+
+  /** Waits until `enough`, for at most `ms`. */
+  async function until(enough: () => boolean, ms: number): Promise<void> {
+    if (enough()) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(done, ms);
+      function done(): void {
+        clearTimeout(timer);
+        wake = undefined;
+        resolve();
+      }
+      wake = () => {
+        if (enough()) done();
+      };
+    });
+  }
+
+  function collect(limit: number): Taken {
+    const events: RecordedEvent[] = [];
+    let position: Position | undefined;
+    let size = 0;
+    let count = 0;
+    for (const item of items) {
+      if (item.record !== undefined) {
+        if (events.length >= limit || (size > 0 && size + item.size > BATCH_BYTES)) break;
+        events.push(decode(item.record, item.stream, item.type));
+        size += item.size;
+      }
+      position = item.position;
+      count += 1;
+    }
+    items.splice(0, count);
+    bytes -= size;
+    wanted -= events.length;
+    if (items.length < high && bytes < BATCH_BYTES * 2) call.resume();
+    live = endReached && items.length === 0;
+    return { events, position, caughtUp: live };
+  }
+
+  return {
+    async take(limit, waitMs) {
+      const announced = live;
+      const something = (): boolean => ended || failure !== undefined || items.length > 0 || (endReached && !announced);
+      await until(something, waitMs);
+      if (ended) return undefined;
+      if (live) await nextTurn();
+      else await until(() => ended || failure !== undefined || wanted >= limit || endReached || bytes >= BATCH_BYTES, GATHER_MS);
+      if (ended) return undefined;
+      if (items.length > 0 || (endReached && !announced)) return collect(limit);
+      if (failure !== undefined) throw failure;
+      return undefined;
+    },
+    silent: (ms) => heard.silent(performance.now() - ms),
+    end() {
+      ended = true;
+      call.cancel();
+      wake?.();
+    },
+  };
+}
