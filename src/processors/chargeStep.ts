@@ -4,9 +4,9 @@ import { fold, type Happened } from '../domain/decider.js';
 import { type PaymentCharged, type PaymentDeclined, type Purchase, purchaseAggregate, type PurchaseEvent, settleCharge, startCharge, transactionStream } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
-import { type ChargeReply, checks, SUBJECTS } from '../workers/messages.js';
+import { type ChargeReply, type ChargeRequest, checks, SUBJECTS } from '../workers/messages.js';
 import type { PurchaseWork } from './purchase.js';
-import { GiveUpError, type Patience } from './retry.js';
+import { answered, GiveUpError, type Patience } from './retry.js';
 import { type Seen, seenOf } from './seen.js';
 import type { WalletPayments } from './walletPayments.js';
 import type { Reason, Writer } from './writing.js';
@@ -85,11 +85,11 @@ async function ask(deps: ChargeDeps, { purchase, chargeStartedAt }: PendingPurch
   }
 
   const options = { timeoutMs: deps.patience.answerMs };
-  if (deps.now() - Date.parse(chargeStartedAt ?? '') < deps.patience.askAgainMs) {
-    const request = { transaction_id, amount: total, payment_reference, customer: method.customer };
-    return checks.chargeReply(await deps.bus.request(SUBJECTS.charge, request, options));
+  if (chargeStartedAt !== undefined && deps.now() - Date.parse(chargeStartedAt) < deps.patience.askAgainMs) {
+    const request: ChargeRequest = { transaction_id, amount: total, payment_reference, customer: method.customer, started_at: chargeStartedAt };
+    return answered(checks.chargeReply(await deps.bus.request(SUBJECTS.charge, request, options)));
   }
-  const found = checks.chargeLookupReply(await deps.bus.request(SUBJECTS.lookUpCharge, { transaction_id }, options));
+  const found = answered(checks.chargeLookupReply(await deps.bus.request(SUBJECTS.lookUpCharge, { transaction_id }, options)));
   if (found.outcome === 'unknown') throw new GiveUpError('the provider does not know what became of the charge, and it is too late to ask for it again');
   return found;
 }

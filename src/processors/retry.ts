@@ -1,6 +1,7 @@
 /** Which failures pass, and how long to wait before the next attempt. */
 import { DeadlineError, NoRespondersError, RemoteError } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import type { Trouble } from '../workers/messages.js';
 
 /** How patient the process managers are. All in milliseconds. */
 export interface Patience {
@@ -32,14 +33,36 @@ export class GiveUpError extends Error {
   override readonly name = 'GiveUpError';
 }
 
+/** A worker says: not now. Nothing was done; it is asked again after `afterMs` at the earliest. `held`: by a limit of our own, never to be given up. */
+export class LaterError extends Error {
+  override readonly name = 'LaterError';
+  readonly afterMs: number;
+  readonly held: boolean;
+  constructor({ cause, after_ms, held }: Extract<Trouble, { outcome: 'later' }>) {
+    super(cause);
+    this.afterMs = after_ms;
+    this.held = held;
+  }
+}
+
+/** A worker's answer. @throws LaterError, GiveUpError when it has none */
+export function answered<T extends { readonly outcome: string }>(reply: T | Trouble): Exclude<T, Trouble> {
+  if (isTrouble(reply)) throw reply.outcome === 'later' ? new LaterError(reply) : new GiveUpError(reply.cause);
+  return reply as Exclude<T, Trouble>;
+}
+
+function isTrouble(reply: { readonly outcome: string }): reply is Trouble {
+  return reply.outcome === 'later' || reply.outcome === 'impossible';
+}
+
 /** Whether a failure passes by itself: an engine or a provider in trouble, nobody answering yet. */
 export function passes(error: unknown): boolean {
-  return error instanceof UnavailableError || error instanceof NoRespondersError || error instanceof DeadlineError || error instanceof RemoteError;
+  return error instanceof UnavailableError || error instanceof NoRespondersError || error instanceof DeadlineError || error instanceof RemoteError || error instanceof LaterError;
 }
 
 /** Whether what was asked has certainly not been begun. */
 export function neverBegun(error: unknown): boolean {
-  return error instanceof NoRespondersError || (error instanceof UnavailableError && !error.outcomeUnknown);
+  return error instanceof NoRespondersError || error instanceof LaterError || (error instanceof UnavailableError && !error.outcomeUnknown);
 }
 
 /** The wait before the next attempt, after the `attempt`th (from 1) failed. `chance`: from 0 to 1. */
@@ -51,6 +74,10 @@ export function waitAfter(attempt: number, { retryMs, retryAtMostMs }: Pick<Pati
 export function afterFailure(error: unknown, attempt: number, heldUpMs: number, patience: Patience, chance: number): { readonly waitMs: number } | { readonly cause: string } {
   const cause = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   if (error instanceof GiveUpError) return { cause: error.message };
+  const waitMs = waitAfter(attempt, patience, chance);
+  // Those who were told the same time don't all come at once; one who is held by a limit is never given up.
+  const later = error instanceof LaterError ? { waitMs: Math.max(waitMs, error.afterMs * (1 + chance / 4)) } : undefined;
+  if (later !== undefined && (error as LaterError).held) return later;
   if (passes(error) ? heldUpMs >= patience.giveUpMs : attempt >= patience.attempts) return { cause };
-  return { waitMs: waitAfter(attempt, patience, chance) };
+  return later ?? { waitMs };
 }

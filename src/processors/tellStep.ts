@@ -4,9 +4,9 @@ import { type Notification, notificationAggregate, type NotificationEvent, type 
 import type { GiftsPurchased } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { checks, type SendReply, type SendRequest, SUBJECTS } from '../workers/messages.js';
+import { checks, type SendLookup, type SendReply, type SendRequest, SUBJECTS } from '../workers/messages.js';
 import { type Address, addressOf, type Contact, type NotificationWork } from './notification.js';
-import { neverBegun, type Patience } from './retry.js';
+import { answered, neverBegun, type Patience } from './retry.js';
 import { type Seen, seenOf } from './seen.js';
 import type { Writer } from './writing.js';
 
@@ -86,13 +86,14 @@ async function addressIn({ contact }: TellDeps, { purchase, work }: Telling): Pr
 /** Goes on with what was started: sent, failed, or never begun is what the provider's side must say first. */
 async function takeUp(deps: TellDeps, telling: Telling, memory: TellMemory, { state, last }: Standing): Promise<void> {
   if (state.status !== 'started') return;
+  const address = await addressIn(deps, telling);
   if (!memory.unsent) {
-    const lookup = { gift_id: telling.giftId, started_at: state.startedAt };
-    const found = checks.sendLookupReply(await deps.bus.request(SUBJECTS.lookUpNotification, lookup, { timeoutMs: deps.patience.answerMs }));
+    const { giftId } = telling;
+    const lookup: SendLookup = { gift_id: giftId, started_at: state.startedAt, channel: state.channel, to: address?.to ?? [], launch_url: deps.launchUrl(giftId) };
+    const found = answered(checks.sendLookupReply(await deps.bus.request(SUBJECTS.lookUpNotification, lookup, { timeoutMs: deps.patience.answerMs })));
     if (found.outcome === 'unknown') throw new Error('nobody knows whether the receiver was told');
     if (found.outcome === 'sent' || found.outcome === 'failed') return record(deps, telling, found, state.channel, last);
   }
-  const address = await addressIn(deps, telling);
   if (address === undefined) return record(deps, telling, { outcome: 'failed', cause: NO_ADDRESS, simulated: false }, state.channel, last);
   return send(deps, telling, memory, address, last);
 }
@@ -101,6 +102,8 @@ async function send(deps: TellDeps, telling: Telling, memory: TellMemory, { chan
   const { giftId, purchase } = telling;
   const request: SendRequest = {
     gift_id: giftId,
+    transaction_id: purchase.transaction_id,
+    buyer_id: purchase.buyer_id,
     channel,
     to,
     sender_name: await deps.senderName(purchase),
@@ -111,11 +114,15 @@ async function send(deps: TellDeps, telling: Telling, memory: TellMemory, { chan
   };
   deps.mayAct();
   memory.unsent = false;
-  const reply = await deps.bus.request(SUBJECTS.send, request, { timeoutMs: deps.patience.answerMs }).catch((error: unknown) => {
+  const reply = await ask(deps, request).catch((error: unknown) => {
     memory.unsent = neverBegun(error);
     throw error;
   });
-  await record(deps, telling, checks.sendReply(reply), channel, started);
+  await record(deps, telling, reply, channel, started);
+}
+
+async function ask({ bus, patience }: TellDeps, request: SendRequest): Promise<SendReply> {
+  return answered(checks.sendReply(await bus.request(SUBJECTS.send, request, { timeoutMs: patience.answerMs })));
 }
 
 /** Records the answer; a conflict means that it has been recorded already. */

@@ -13,12 +13,24 @@ export const SUBJECTS = {
 /** Queue groups: of all workers of one group one gets each request. */
 export const QUEUES = { payments: 'payments', notifications: 'notifications' } as const;
 
-/** Take `amount` (pence) from the payment method, once for ever for this transaction. `customer`: the card processor's customer id. */
+/**
+ * No answer yet, and nothing done: ask again, not before `after_ms` (milliseconds); `held`: a limit of our own holds it back, however long.
+ * Or `impossible`: what is asked can never be done, for a cause that a person must see to.
+ */
+export type Trouble =
+  | { readonly outcome: 'later'; readonly after_ms: number; readonly held: boolean; readonly cause: string }
+  | { readonly outcome: 'impossible'; readonly cause: string };
+
+/**
+ * Take `amount` (pence) from the payment method, once for ever for this transaction. `customer`: the card processor's customer id.
+ * `started_at` (ISO 8601, UTC): when this was first asked for; providers forget a day later that it was.
+ */
 export interface ChargeRequest {
   readonly transaction_id: string;
   readonly amount: number;
   readonly payment_reference: string;
   readonly customer: string | null;
+  readonly started_at: string;
 }
 
 /** The provider's final answer. `simulated`: nobody's money was moved. */
@@ -40,6 +52,9 @@ export type ChargeLookupReply = ChargeReply | { readonly outcome: 'unknown' };
  */
 export interface SendRequest {
   readonly gift_id: string;
+  /** Its purchase and who bought: what a purchase sends counts as one where a limit holds. */
+  readonly transaction_id: string;
+  readonly buyer_id: string;
   readonly channel: Channel;
   readonly to: readonly string[];
   readonly sender_name: string;
@@ -54,10 +69,16 @@ export type SendReply =
   | { readonly outcome: 'sent'; readonly provider: string; readonly message_id: string; readonly simulated: boolean }
   | { readonly outcome: 'failed'; readonly cause: string; readonly simulated: boolean };
 
-/** What became of telling a gift's receiver? `started_at` (ISO 8601, UTC): nobody can have sent it before. */
+/**
+ * What became of telling a gift's receiver? `started_at` (ISO 8601, UTC): nobody can have sent it before. Personal: `to`, where they would be told now
+ * (empty: nowhere any more).
+ */
 export interface SendLookup {
   readonly gift_id: string;
   readonly started_at: string;
+  readonly channel: Channel;
+  readonly to: readonly string[];
+  readonly launch_url: string;
 }
 
 /** `never`: no worker has begun to send it, so sending it is safe; `unknown`: it may or may not have been sent. */
@@ -97,21 +118,26 @@ const charged = { outcome: { const: 'charged' }, provider: id, charge_id: id, si
 const declined = { outcome: { const: 'declined' }, provider: id, code: id, simulated: yes };
 const sent = { outcome: { const: 'sent' }, provider: id, message_id: id, simulated: yes };
 const failed = { outcome: { const: 'failed' }, cause: text, simulated: yes };
+const channel = { enum: ['sms', 'push'] };
+const later = { outcome: { const: 'later' }, after_ms: { type: 'number', minimum: 0 }, held: yes, cause: text };
+const impossible = { outcome: { const: 'impossible' }, cause: text };
 
 /** Checks of everything that comes over the bus, one a message. */
 export const checks = {
   chargeRequest: check<ChargeRequest>(
     'charge request',
-    object({ transaction_id: id, amount: { type: 'integer', minimum: 0 }, payment_reference: id, customer: { type: ['string', 'null'] } }),
+    object({ transaction_id: id, amount: { type: 'integer', minimum: 0 }, payment_reference: id, customer: { type: ['string', 'null'] }, started_at: id }),
   ),
-  chargeReply: check<ChargeReply>('charge reply', outcomes(charged, declined)),
+  chargeReply: check<ChargeReply | Trouble>('charge reply', outcomes(charged, declined, later, impossible)),
   chargeLookup: check<ChargeLookup>('charge look-up', object({ transaction_id: id })),
-  chargeLookupReply: check<ChargeLookupReply>('charge look-up reply', outcomes(charged, declined, { outcome: { const: 'unknown' } })),
+  chargeLookupReply: check<ChargeLookupReply | Trouble>('charge look-up reply', outcomes(charged, declined, later, impossible, { outcome: { const: 'unknown' } })),
   sendRequest: check<SendRequest>(
     'send request',
     object({
       gift_id: id,
-      channel: { enum: ['sms', 'push'] },
+      transaction_id: id,
+      buyer_id: id,
+      channel,
       to: { type: 'array', items: text, minItems: 1, maxItems: 1_000 },
       sender_name: text,
       product_name: text,
@@ -120,7 +146,7 @@ export const checks = {
       locale: { type: ['string', 'null'] },
     }),
   ),
-  sendReply: check<SendReply>('send reply', outcomes(sent, failed)),
-  sendLookup: check<SendLookup>('send look-up', object({ gift_id: id, started_at: id })),
-  sendLookupReply: check<SendLookupReply>('send look-up reply', outcomes(sent, failed, { outcome: { enum: ['never', 'unknown'] } })),
+  sendReply: check<SendReply | Trouble>('send reply', outcomes(sent, failed, later, impossible)),
+  sendLookup: check<SendLookup>('send look-up', object({ gift_id: id, started_at: id, channel, to: { type: 'array', items: text, maxItems: 1_000 }, launch_url: text })),
+  sendLookupReply: check<SendLookupReply | Trouble>('send look-up reply', outcomes(sent, failed, later, impossible, { outcome: { enum: ['never', 'unknown'] } })),
 };

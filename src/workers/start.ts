@@ -2,9 +2,10 @@
 import type { Logger } from 'pino';
 import type { Bus, Unsubscribe } from '../ports/bus.js';
 import type { Records } from '../ports/readStore.js';
-import { type Check, checks, QUEUES, SUBJECTS } from './messages.js';
-import { simulatedNotifications } from './notifications/simulated.js';
-import { simulatedPayments } from './payments/simulated.js';
+import { type Check, checks, MalformedMessageError, QUEUES, SUBJECTS, type Trouble } from './messages.js';
+import { type NotificationProvider, simulatedNotifications } from './notifications/simulated.js';
+import { type PaymentProvider, simulatedPayments } from './payments/simulated.js';
+import { NotNowError, RefusedError, TroubleError } from './trouble.js';
 
 /** What the workers work with. */
 export interface WorkerDeps {
@@ -14,19 +15,26 @@ export interface WorkerDeps {
   readonly logger: Logger;
   /** Milliseconds since the epoch; default the system's clock. */
   readonly now?: () => number;
+  /** Default: the simulated one. */
+  readonly payments?: PaymentProvider;
+  /** Default: the simulated one. */
+  readonly notifications?: NotificationProvider;
 }
 
 /** Starts answering. `close` lets what runs finish. @throws UnavailableError */
-export async function startWorkers({ bus, records, logger, now = Date.now }: WorkerDeps): Promise<{ close(): Promise<void> }> {
-  const payments = simulatedPayments(records, now);
-  const notifications = await simulatedNotifications(records, logger, now);
+export async function startWorkers({ bus, records, logger, now = Date.now, ...providers }: WorkerDeps): Promise<{ close(): Promise<void> }> {
+  const payments = providers.payments ?? simulatedPayments(records, now);
+  const notifications = providers.notifications ?? (await simulatedNotifications(records, logger, now));
   const answer = <P>(subject: string, queue: string, check: Check<P>, handler: (request: P) => Promise<object>): Promise<Unsubscribe> =>
     bus.serve<unknown>(subject, queue, async (message) => {
       try {
         return await handler(check(message));
       } catch (error) {
-        logger.warn({ err: error, subject }, 'a message was not answered');
-        throw error;
+        // What a limit holds back is no fault.
+        if (!(error instanceof NotNowError)) logger.warn({ err: error, subject }, 'a message was not answered');
+        const trouble = troubleOf(error);
+        if (trouble === undefined) throw error;
+        return trouble;
       }
     });
   const stops = await Promise.all([
@@ -40,4 +48,13 @@ export async function startWorkers({ bus, records, logger, now = Date.now }: Wor
       await Promise.all(stops.map((stop) => stop()));
     },
   };
+}
+
+/** What a failure answers; `undefined`: nobody knows what was done, so it is no answer. */
+function troubleOf(error: unknown): Trouble | undefined {
+  if (error instanceof NotNowError) return { outcome: 'later', after_ms: error.afterMs, held: error.held, cause: error.message };
+  if (error instanceof TroubleError && !error.outcomeUnknown) return { outcome: 'later', after_ms: 0, held: false, cause: error.message };
+  // The same message would be as senseless the next time.
+  if (error instanceof RefusedError || error instanceof MalformedMessageError) return { outcome: 'impossible', cause: error.message };
+  return undefined;
 }

@@ -8,7 +8,7 @@ import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { Records } from '../../ports/readStore.js';
 import { HttpError } from '../errors.js';
 import { keyedGate } from './gate.js';
-import { RecordsLimiter } from './recordsLimiter.js';
+import { RecordsLimiter } from '../../limits/recordsLimiter.js';
 
 const WINDOW_SECONDS = 900;
 const LIMITS = { pair: 10, username: 100, address: 100 };

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Records } from '../../../src/ports/readStore.js';
 import { masked, simulatedNotifications } from '../../../src/workers/notifications/simulated.js';
-import type { SendRequest } from '../../../src/workers/messages.js';
+import type { SendLookup, SendRequest } from '../../../src/workers/messages.js';
 import { memoryRecords } from '../../support/memoryRecords.js';
 
 const test = suite('simulated notifications');
@@ -14,6 +14,8 @@ const logger = pino({}, { write: (line: string) => void lines.push(JSON.parse(li
 const open = (records: Records): ReturnType<typeof simulatedNotifications> => simulatedNotifications(records, logger, () => now);
 const request: SendRequest = {
   gift_id: '0123456789abcdef0123',
+  transaction_id: 't1',
+  buyer_id: 'ann',
   channel: 'sms',
   to: ['+447700900123'],
   sender_name: 'Ann Secret',
@@ -22,6 +24,7 @@ const request: SendRequest = {
   launch_url: 'http://gift.test/g/CODE',
   locale: null,
 };
+const where = { gift_id: request.gift_id, channel: 'sms', to: request.to, launch_url: request.launch_url } as const;
 const sent = { outcome: 'sent', provider: 'simulated', message_id: 'msg_simulated_0123456789abcdef0123', simulated: true };
 test.before.each(() => {
   now = 1_000;
@@ -45,13 +48,13 @@ test('published test numbers fail', async () => {
   const notifications = await open(memoryRecords(() => now));
   assert.equal(await notifications.send({ ...request, to: ['+15005550001'] }), { outcome: 'failed', cause: 'invalid number', simulated: true });
   assert.is(lines[0]?.['cause'], 'invalid number');
-  assert.equal(await notifications.lookUp({ gift_id: request.gift_id, started_at: new Date(now).toISOString() }), { outcome: 'failed', cause: 'invalid number', simulated: true });
+  assert.equal(await notifications.lookUp({ ...where, started_at: new Date(now).toISOString() }), { outcome: 'failed', cause: 'invalid number', simulated: true });
 });
 
 test('looks up: sent; never, where the ledger is older than the question and young enough; else unknown', async () => {
   const records = memoryRecords(() => now);
   const notifications = await open(records);
-  const startedAt = (ms: number): { gift_id: string; started_at: string } => ({ gift_id: request.gift_id, started_at: new Date(ms).toISOString() });
+  const startedAt = (ms: number): SendLookup => ({ ...where, started_at: new Date(ms).toISOString() });
   now = 2_000;
   assert.equal(await notifications.lookUp(startedAt(1_500)), { outcome: 'never' });
   assert.equal(await notifications.lookUp(startedAt(1_000)), { outcome: 'unknown' });
@@ -66,7 +69,7 @@ test('an emptied ledger knows that it knows nothing of before', async () => {
   const notifications = await open(records);
   await notifications.send(request);
   for (const { key } of await records.list('')) await records.delete(key);
-  const lookup = { gift_id: request.gift_id, started_at: new Date(1_500).toISOString() };
+  const lookup = { ...where, started_at: new Date(1_500).toISOString() };
   now = 2_000;
   assert.equal(await notifications.lookUp(lookup), { outcome: 'unknown' });
   assert.equal(await notifications.lookUp(lookup), { outcome: 'unknown' });

@@ -5,7 +5,7 @@ import { memoryRecords } from '../../support/memoryRecords.js';
 
 const test = suite('simulated payments');
 
-const ask = (transaction_id: string, payment_reference: string) => ({ transaction_id, amount: 250, payment_reference, customer: null });
+const ask = (transaction_id: string, payment_reference: string) => ({ transaction_id, amount: 250, payment_reference, customer: null, started_at: '1970-01-01T00:00:00.000Z' });
 const DAY = 24 * 3_600_000;
 
 test('declines as the published test cards and payment methods do', () => {

@@ -1,8 +1,8 @@
 /** Counters for rate-limiter-flexible that stand in the records, so that all processes count together. */
 import { RateLimiterRes } from 'rate-limiter-flexible';
 import RateLimiterStoreAbstract from 'rate-limiter-flexible/lib/RateLimiterStoreAbstract.js';
-import type { Records } from '../../ports/readStore.js';
-import { UnavailableError } from '../../ports/unavailable.js';
+import type { Records } from '../ports/readStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
 
 /** A lost compare-and-set means that another one's count was stored, so this many in a row are a fault of the store. */
 const MAX_TURNS = 1_000;

@@ -1,0 +1,159 @@
+/**
+ * Push by FCM's HTTP v1 API. Every message carries the gift's id as its tag (Android, the web) or collapse id (APNs): one that is sent again replaces
+ * the one before on the device, so that an unknown outcome may be followed by another attempt.
+ */
+import type { Logger } from 'pino';
+import { guard, type GuardOptions } from '../guard.js';
+import type { SendReply, SendRequest } from '../messages.js';
+import { neverSent, NotNowError, RefusedError, retryAfterMs, TroubleError } from '../trouble.js';
+import { googleTokens } from './googleToken.js';
+import type { Ledger } from './ledger.js';
+import type { NotificationProvider } from './simulated.js';
+import { pushTextOf } from './text.js';
+
+/** The project and its service account. */
+export interface FcmSettings {
+  readonly projectId: string;
+  readonly clientEmail: string;
+  /** Secret. PKCS #8, PEM. */
+  readonly privateKey: string;
+  /** Scheme, host and port; default Google's. */
+  readonly apiUrl?: string;
+  /** Where access tokens come from; default Google's. */
+  readonly tokenUrl?: string;
+}
+
+/** What the worker works with. */
+export interface FcmDeps {
+  readonly logger: Logger;
+  readonly ledger: Ledger;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  /** Of one request; default 10 s. */
+  readonly timeoutMs?: number;
+  /** For so long an attempt that has not said what came of it is left alone; default 15 s. */
+  readonly settleMs?: number;
+  readonly guard?: GuardOptions;
+}
+
+const PROVIDER = 'fcm';
+const API_URL = 'https://fcm.googleapis.com';
+const TOKEN_URL = 'https://oauth2.googleapis.com/token';
+const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
+const TIMEOUT_MS = 10_000;
+const SETTLE_MS = 15_000;
+/** What Google asks of those who are told no other time. */
+const RATE_LIMIT_PAUSE_MS = 60_000;
+const DEVICES_AT_ONCE = 8;
+
+/** What became of one device: the message's name, or why it can't be told. */
+type DeviceAnswer = { readonly name: string } | { readonly dead: string };
+
+/** What FCM says when it refuses (firebase.google.com/docs/cloud-messaging/error-codes). */
+interface FcmFailure {
+  readonly code?: string;
+  /** The request's own fields are wrong, none of them the token. */
+  readonly senseless: boolean;
+}
+
+/** The worker. */
+export function fcmPush(settings: FcmSettings, { logger, ledger, now, timeoutMs = TIMEOUT_MS, settleMs = SETTLE_MS, guard: options }: FcmDeps): NotificationProvider {
+  const { projectId, clientEmail, privateKey, apiUrl = API_URL, tokenUrl = TOKEN_URL } = settings;
+  const tokens = googleTokens({ clientEmail, privateKey, tokenUrl }, SCOPE, now, timeoutMs);
+  const guarded = guard(PROVIDER, logger, now, options);
+  const url = `${apiUrl}/v1/projects/${encodeURIComponent(projectId)}/messages:send`;
+
+  const post = async (device: string, message: object): Promise<DeviceAnswer> => {
+    const token = await tokens.token();
+    let response: Response;
+    let answer: unknown;
+    try {
+      const body = JSON.stringify({ message: { token: device, ...message } });
+      response = await fetch(url, { method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body, signal: AbortSignal.timeout(timeoutMs) });
+      answer = await response.json();
+    } catch (error) {
+      throw new TroubleError('FCM did not answer', { outcomeUnknown: !neverSent(error) });
+    }
+    if (response.ok) {
+      const name = answer instanceof Object && 'name' in answer && typeof answer.name === 'string' ? answer.name : undefined;
+      if (name === undefined) throw new TroubleError('FCM answered without a name', { outcomeUnknown: true });
+      return { name };
+    }
+    if (response.status === 401) tokens.forget(token);
+    return refused(response, failureOf(answer), now);
+  };
+
+  /** Tells every device; one of them is enough. */
+  const sendAll = async (request: SendRequest): Promise<SendReply> => {
+    const message = messageOf(request);
+    const answers: DeviceAnswer[] = [];
+    const errors: unknown[] = [];
+    const devices = request.to.values();
+    const tellSome = async (): Promise<void> => {
+      for (const device of devices) {
+        try {
+          answers.push(await guarded.run(() => post(device, message)));
+        } catch (error) {
+          errors.push(error);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(DEVICES_AT_ONCE, request.to.length) }, tellSome));
+    const told = answers.find((answer) => 'name' in answer);
+    if (told !== undefined) return { outcome: 'sent', provider: PROVIDER, message_id: told.name, simulated: false };
+    const unclear = errors.find((error) => error instanceof TroubleError && error.outcomeUnknown);
+    if (errors.length > 0) throw unclear ?? errors[0];
+    const causes = new Set(answers.map((answer) => ('dead' in answer ? answer.dead : '')));
+    return { outcome: 'failed', cause: [...causes].join(', '), simulated: false };
+  };
+
+  return {
+    async send(request) {
+      const { gift_id } = request;
+      return ledger.once(gift_id, '', () => sendAll(request), () => true);
+    },
+
+    async lookUp({ gift_id }) {
+      const claim = await ledger.find(gift_id);
+      if (claim?.reply !== undefined) return claim.reply;
+      const waitMs = claim === undefined ? 0 : claim.at + settleMs - now();
+      if (waitMs > 0) throw new NotNowError('another attempt may be under way', waitMs);
+      // Sending it again replaces what may have been sent.
+      return { outcome: (await ledger.release(gift_id, now() - settleMs + 1)) ? 'never' : 'unknown' };
+    },
+  };
+}
+
+/** The message, without the device it goes to. */
+function messageOf(request: SendRequest): object {
+  const { gift_id, launch_url } = request;
+  return {
+    notification: pushTextOf(request),
+    data: { gift_id, launch_url },
+    android: { notification: { tag: gift_id } },
+    apns: { headers: { 'apns-collapse-id': gift_id } },
+    // Google takes no other links.
+    webpush: { notification: { tag: gift_id }, ...(launch_url.startsWith('https:') ? { fcm_options: { link: launch_url } } : {}) },
+  };
+}
+
+function failureOf(answer: unknown): FcmFailure {
+  const error = (answer as { readonly error?: { readonly status?: unknown; readonly details?: unknown } } | null)?.error;
+  const details = Array.isArray(error?.details) ? (error.details as { readonly errorCode?: unknown; readonly fieldViolations?: unknown }[]) : [];
+  const named = details.find(({ errorCode }) => typeof errorCode === 'string')?.errorCode ?? error?.status;
+  const violations = details.flatMap(({ fieldViolations }) => (Array.isArray(fieldViolations) ? (fieldViolations as { readonly field?: unknown }[]) : []));
+  return { ...(typeof named === 'string' ? { code: named } : {}), senseless: violations.length > 0 && !violations.some(({ field }) => field === 'message.token') };
+}
+
+function refused(response: Response, { code, senseless }: FcmFailure, now: () => number): DeviceAnswer {
+  const { status, headers } = response;
+  const where = `HTTP ${status}${code === undefined ? '' : `, ${code}`}`;
+  if (code === 'UNREGISTERED') return { dead: 'device is not registered any more (FCM UNREGISTERED)' };
+  if (code === 'SENDER_ID_MISMATCH') return { dead: 'device belongs to another sender (FCM SENDER_ID_MISMATCH)' };
+  if (code === 'INVALID_ARGUMENT' && !senseless) return { dead: 'invalid device token (FCM INVALID_ARGUMENT)' };
+  if (status === 429) throw new NotNowError(`FCM limits our requests (${where})`, retryAfterMs(headers.get('retry-after'), now()) ?? RATE_LIMIT_PAUSE_MS);
+  if (status === 503 && headers.has('retry-after')) throw new NotNowError(`FCM is overloaded (${where})`, retryAfterMs(headers.get('retry-after'), now()) ?? RATE_LIMIT_PAUSE_MS);
+  if (status >= 500) throw new TroubleError(`FCM failed (${where})`, { outcomeUnknown: true });
+  if (status === 401 || status === 403) throw new TroubleError(`FCM refuses our credentials (${where})`, { outcomeUnknown: false });
+  throw new RefusedError(`FCM refuses the request (${where})`);
+}

@@ -1,0 +1,83 @@
+/**
+ * Who sends what to whom, claimed before it is sent: SMS and push providers know no idempotency keys. A record a gift; losing them loses no
+ * message and repeats none, since what is not found here is looked up at the provider.
+ */
+import type { Records } from '../../ports/readStore.js';
+import type { SendReply } from '../messages.js';
+import { TroubleError } from '../trouble.js';
+
+/** What is known of sending for one gift. Personal: `to`. */
+export interface Claim {
+  readonly to: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** The provider's answer; absent: it is being asked, or nobody knows what it answered. */
+  readonly reply?: SendReply;
+}
+
+/** The ledger. Everything throws UnavailableError when the records can't be reached. */
+export interface Ledger {
+  find(giftId: string): Promise<Claim | undefined>;
+  /**
+   * Sends at most once: claims the gift, then runs `send`. What certainly sent nothing gives the claim up; an unknown outcome keeps it.
+   * @returns what was answered, now or before. @throws TroubleError with an unknown outcome while another one holds the claim; whatever `send` throws.
+   */
+  once(giftId: string, to: string, send: () => Promise<SendReply>, sentNothing: (error: unknown) => boolean): Promise<SendReply>;
+  /** Gives up a claim without an answer, made before `before` (milliseconds since the epoch). @returns whether nobody holds one now. */
+  release(giftId: string, before: number): Promise<boolean>;
+  /** Whether nobody can have claimed this gift since `startedAt` (milliseconds since the epoch): there is no claim, and there would be one. */
+  neverClaimed(giftId: string, startedAt: number): Promise<boolean>;
+}
+
+const KEPT_MS = 48 * 3_600_000;
+const SINCE_KEY = 'sendLedger';
+
+/** The ledger in the records. `now`: milliseconds since the epoch. @throws UnavailableError */
+export async function openLedger(records: Records, now: () => number): Promise<Ledger> {
+  const keyOf = (giftId: string): string => `send/${giftId}`;
+  /** Since when it has been kept: what was asked for later and isn't in it has never been begun. */
+  await records.put(SINCE_KEY, now(), { expected: 0 });
+
+  const find = async (giftId: string): Promise<Claim | undefined> => (await records.get<Claim>(keyOf(giftId)))?.value;
+
+  return {
+    find,
+
+    async once(giftId, to, send, sentNothing) {
+      const key = keyOf(giftId);
+      const claim: Claim = { to, at: now() };
+      const version = await records.put(key, claim, { expected: 0, expiresAt: now() + KEPT_MS });
+      if (version === undefined) {
+        const reply = (await find(giftId))?.reply;
+        if (reply !== undefined) return reply;
+        throw new TroubleError('somebody has begun to send it and has not said what came of it', { outcomeUnknown: true });
+      }
+      let reply: SendReply;
+      try {
+        reply = await send();
+      } catch (error) {
+        // A claim that can't be given up only costs a look-up.
+        if (sentNothing(error)) await records.delete(key, version).catch(() => false);
+        throw error;
+      }
+      // The answer matters more than the note of it.
+      await records.put(key, { ...claim, reply }, { expected: version, expiresAt: now() + KEPT_MS }).catch(() => undefined);
+      return reply;
+    },
+
+    async release(giftId, before) {
+      const record = await records.get<Claim>(keyOf(giftId));
+      if (record === undefined) return true;
+      if (record.value.reply !== undefined || record.value.at >= before) return false;
+      return records.delete(keyOf(giftId), record.version);
+    },
+
+    async neverClaimed(giftId, startedAt) {
+      if ((await find(giftId)) !== undefined) return false;
+      const since = await records.get<number>(SINCE_KEY);
+      // Lost with all else: from now on it is kept again.
+      if (since === undefined) await records.put(SINCE_KEY, now(), { expected: 0 });
+      return since !== undefined && since.value < startedAt && now() - startedAt < KEPT_MS;
+    },
+  };
+}

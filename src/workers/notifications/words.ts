@@ -1,0 +1,64 @@
+/** What each language says to a receiver: one small table a language. Names are filled in as they are, so no word around them depends on their gender or case. */
+
+/** The words of one language. */
+export interface Words {
+  /** Who sent what. */
+  readonly named: (sender: string, product: string) => string;
+  /** What was sent, by whomever. */
+  readonly somebody: (product: string) => string;
+}
+
+const en: Words = {
+  named: (sender, product) => `${sender} has sent you a gift: ${product}.`,
+  somebody: (product) => `You have been sent a gift: ${product}.`,
+};
+
+const cy: Words = {
+  named: (sender, product) => `Mae ${sender} wedi anfon anrheg atoch: ${product}.`,
+  somebody: (product) => `Mae rhywun wedi anfon anrheg atoch: ${product}.`,
+};
+
+const de: Words = {
+  named: (sender, product) => `${sender} hat Ihnen ein Geschenk geschickt: ${product}.`,
+  somebody: (product) => `Sie haben ein Geschenk bekommen: ${product}.`,
+};
+
+const fr: Words = {
+  named: (sender, product) => `${sender} vous a envoyé un cadeau : ${product}.`,
+  somebody: (product) => `Vous avez reçu un cadeau : ${product}.`,
+};
+
+const es: Words = {
+  named: (sender, product) => `${sender} le ha enviado un regalo: ${product}.`,
+  somebody: (product) => `Ha recibido un regalo: ${product}.`,
+};
+
+const it: Words = {
+  named: (sender, product) => `${sender} ti ha inviato un regalo: ${product}.`,
+  somebody: (product) => `Hai ricevuto un regalo: ${product}.`,
+};
+
+const nl: Words = {
+  named: (sender, product) => `${sender} heeft je een cadeau gestuurd: ${product}.`,
+  somebody: (product) => `Je hebt een cadeau gekregen: ${product}.`,
+};
+
+const pl: Words = {
+  named: (sender, product) => `Masz prezent od: ${sender}. ${product}.`,
+  somebody: (product) => `Masz prezent: ${product}.`,
+};
+
+const pt: Words = {
+  named: (sender, product) => `${sender} enviou-lhe um presente: ${product}.`,
+  somebody: (product) => `Recebeu um presente: ${product}.`,
+};
+
+const WORDS: ReadonlyMap<string, Words> = new Map(Object.entries({ en, cy, de, es, fr, it, nl, pl, pt }));
+
+/** The languages we have words for. */
+export const LANGUAGES: readonly string[] = [...WORDS.keys()];
+
+/** The words of a locale (`cy`, `cy-GB`, `cy_GB`), English where there are none. */
+export function wordsOf(locale: string | null): Words {
+  return WORDS.get(locale?.toLowerCase().split(/[-_]/)[0] ?? 'en') ?? en;
+}

@@ -1,0 +1,48 @@
+/** What can go wrong at a provider, told apart by what is to be done about it. Messages are shown to support: no secrets, nothing personal. */
+
+/** The provider is in trouble (no connection, no answer in time, an error of its own, our credentials refused): it passes. */
+export class TroubleError extends Error {
+  override readonly name = 'TroubleError';
+  /** True when what was asked may have been done all the same. */
+  readonly outcomeUnknown: boolean;
+  constructor(message: string, options: { outcomeUnknown: boolean; cause?: unknown }) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.outcomeUnknown = options.outcomeUnknown;
+  }
+}
+
+/** Not now, and nothing was done: ask again after `afterMs` milliseconds. `held`: by a limit of our own, so it waits however long that takes. */
+export class NotNowError extends Error {
+  override readonly name = 'NotNowError';
+  readonly afterMs: number;
+  readonly held: boolean;
+  constructor(message: string, afterMs: number, options: { held?: boolean } = {}) {
+    super(message);
+    this.afterMs = afterMs;
+    this.held = options.held ?? false;
+  }
+}
+
+/** The provider refuses what was asked, and always will: the message is the cause that a person needs. Nothing was done. */
+export class RefusedError extends Error {
+  override readonly name = 'RefusedError';
+}
+
+/** What goes out wrong on the way to a provider before anything could be sent. */
+const NEVER_SENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+
+/** Whether a failed connection (its error, or one that led to it) never carried the request. */
+export function neverSent(error: unknown): boolean {
+  for (let one = error, depth = 0; one instanceof Object && depth < 4; one = 'cause' in one ? one.cause : undefined, depth++) {
+    if ('code' in one && typeof one.code === 'string' && NEVER_SENT.has(one.code)) return true;
+  }
+  return false;
+}
+
+/** `Retry-After` (RFC 9110, 10.2.3: seconds or a date) as milliseconds from now; `undefined`: absent or senseless. */
+export function retryAfterMs(header: string | null | undefined, now: number): number | undefined {
+  const value = header?.trim() ?? '';
+  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
+  const date = value === '' ? Number.NaN : Date.parse(value);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}

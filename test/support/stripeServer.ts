@@ -1,0 +1,168 @@
+/**
+ * Stripe's API as far as it is used, from its public description (https://docs.stripe.com/api, https://docs.stripe.com/testing): PaymentIntents that are
+ * created and confirmed in one, idempotency keys that are kept for 24 h with whatever was answered, test payment methods, search, a ledger.
+ */
+import { randomBytes } from 'node:crypto';
+import { STRIPE_API_VERSION } from '../../src/workers/payments/stripe.js';
+import { type Answered, type Asked, openStandIn, type StandIn } from './standIn.js';
+
+/** An intent, with the fields that are used. */
+export interface StripeIntent {
+  readonly id: string;
+  readonly object: 'payment_intent';
+  readonly amount: number;
+  readonly currency: string;
+  readonly customer: string | null;
+  readonly payment_method: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Seconds since the epoch. */
+  readonly created: number;
+  readonly client_secret: string;
+  status: 'succeeded' | 'requires_payment_method' | 'requires_action' | 'processing' | 'canceled';
+  latest_charge: string | null;
+  last_payment_error: object | null;
+}
+
+/** The stand-in and its ledger. */
+export interface StripeServer extends StandIn {
+  readonly secretKey: string;
+  readonly intents: StripeIntent[];
+  /** How often a transaction has been charged. */
+  charges(transactionId: string): number;
+  /** Its clock goes forward. */
+  advance(ms: number): void;
+  /** Whether search finds what was made; Stripe's lags behind. */
+  searchable: boolean;
+}
+
+const KEY_MS = 24 * 3_600_000;
+
+/** Decline codes of test payment methods, after `pm_card_` and `pm_card_visa_`. */
+const DECLINES: Readonly<Record<string, readonly [code: string, declineCode: string]>> = {
+  chargeDeclined: ['card_declined', 'generic_decline'],
+  chargeDeclinedInsufficientFunds: ['card_declined', 'insufficient_funds'],
+  chargeDeclinedLostCard: ['card_declined', 'lost_card'],
+  chargeDeclinedStolenCard: ['card_declined', 'stolen_card'],
+  chargeDeclinedExpiredCard: ['expired_card', 'expired_card'],
+  chargeDeclinedIncorrectCvc: ['incorrect_cvc', 'incorrect_cvc'],
+  chargeDeclinedProcessingError: ['processing_error', 'processing_error'],
+  chargeDeclinedVelocityLimitExceeded: ['card_declined', 'card_velocity_exceeded'],
+  authenticationRequired: ['authentication_required', 'authentication_required'],
+};
+
+const idOf = (prefix: string): string => `${prefix}_${randomBytes(12).toString('hex')}`;
+const failure = (status: number, error: Readonly<Record<string, unknown>>): Answered => ({ status, body: { error }, headers: { 'Request-Id': idOf('req') } });
+const invalid = (code: string, message: string, param?: string): Answered =>
+  failure(400, { type: 'invalid_request_error', code, message, ...(param === undefined ? {} : { param }), doc_url: `https://stripe.com/docs/error-codes/${code}` });
+
+/** Opens it. */
+export async function openStripeServer(): Promise<StripeServer> {
+  const secretKey = `sk_test_${randomBytes(12).toString('hex')}`;
+  const intents: StripeIntent[] = [];
+  const keys = new Map<string, { readonly request: string; readonly at: number; readonly answer: Answered }>();
+  let ahead = 0;
+  const now = (): number => Date.now() + ahead;
+
+  const confirm = (intent: StripeIntent): Answered => {
+    const method = /^pm_card_(?:visa_)?(\w+)$/.exec(intent.payment_method ?? '')?.[1] ?? '';
+    if (!(intent.payment_method ?? '').startsWith('pm_')) return invalid('resource_missing', `No such PaymentMethod: '${intent.payment_method}'`, 'payment_method');
+    intents.push(intent);
+    if (method === 'processing') return { status: 200, body: { ...Object.assign(intent, { status: 'processing' }) } };
+    if (method === 'nextAction') return { status: 200, body: { ...Object.assign(intent, { status: 'requires_action' }) } };
+    const declined = Object.hasOwn(DECLINES, method) ? DECLINES[method] : undefined;
+    intent.latest_charge = idOf('ch');
+    if (declined === undefined) {
+      intent.status = 'succeeded';
+      return { status: 200, body: { ...intent } };
+    }
+    const [code, decline_code] = declined;
+    intent.last_payment_error = { type: 'card_error', code, decline_code, message: 'Your card was declined.' };
+    return failure(402, { type: 'card_error', code, decline_code, message: 'Your card was declined.', charge: intent.latest_charge, payment_intent: { ...intent } });
+  };
+
+  const create = (form: URLSearchParams): Answered => {
+    const amount = Number(form.get('amount'));
+    if (form.has('payment_method_types[0]')) return invalid('parameter_unknown', 'Received unknown parameter: payment_method_types', 'payment_method_types');
+    if (!(amount >= 30)) return invalid('amount_too_small', 'Amount must be at least £0.30 gbp', 'amount');
+    if (form.get('off_session') !== 'true' || form.get('confirm') !== 'true') return invalid('parameter_missing', 'Only confirmed off-session payments are stood in for');
+    const metadata: Record<string, string> = {};
+    for (const [name, value] of form) {
+      const key = /^metadata\[(\w+)\]$/.exec(name)?.[1];
+      if (key !== undefined) metadata[key] = value;
+    }
+    const id = idOf('pi');
+    return confirm({
+      id,
+      object: 'payment_intent',
+      amount,
+      currency: form.get('currency') ?? '',
+      customer: form.get('customer'),
+      payment_method: form.get('payment_method'),
+      metadata,
+      created: Math.floor(now() / 1000),
+      client_secret: `${id}_secret_${randomBytes(8).toString('hex')}`,
+      status: 'requires_payment_method',
+      latest_charge: null,
+      last_payment_error: null,
+    });
+  };
+
+  const cancel = (intent: StripeIntent): Answered => {
+    if (!['requires_payment_method', 'requires_action', 'processing'].includes(intent.status)) {
+      return invalid('payment_intent_unexpected_state', `You cannot cancel this PaymentIntent because it has a status of ${intent.status}.`);
+    }
+    intent.status = 'canceled';
+    return { status: 200, body: { ...intent } };
+  };
+
+  const search = (query: string): Answered => {
+    const wanted = /^metadata\['transaction_id'\]:'([^']+)'$/.exec(query)?.[1];
+    if (wanted === undefined) return invalid('parameter_invalid_string', 'We were unable to parse your search query.', 'query');
+    const data = server.searchable ? intents.filter(({ metadata }) => metadata['transaction_id'] === wanted) : [];
+    return { status: 200, body: { object: 'search_result', url: '/v1/payment_intents/search', has_more: false, next_page: null, data: data.map((intent) => ({ ...intent })) } };
+  };
+
+  const route = ({ method, path, query, body }: Asked): Answered => {
+    const [, id, action] = /^\/v1\/payment_intents(?:\/(\w+))?(?:\/(\w+))?$/.exec(path) ?? [];
+    if (method === 'POST' && id === undefined) return create(new URLSearchParams(body));
+    if (method === 'GET' && id === 'search') return search(query.get('query') ?? '');
+    const intent = intents.find((one) => one.id === id);
+    if (intent === undefined) return failure(404, { type: 'invalid_request_error', code: 'resource_missing', message: `No such payment_intent: '${id}'` });
+    if (method === 'GET') return { status: 200, body: { ...intent } };
+    if (method === 'POST' && action === 'cancel') return cancel(intent);
+    return failure(404, { type: 'invalid_request_error', message: `Unrecognized request URL (${method}: ${path}).` });
+  };
+
+  /** As documented: whatever an endpoint answered under a key is answered again for 24 h, failures of its own too; what fails validation is not kept. */
+  const handle = (asked: Asked, failing: boolean): Answered => {
+    if (asked.headers.authorization !== `Bearer ${secretKey}`) return failure(401, { type: 'invalid_request_error', message: 'Invalid API Key provided: sk_test_****' });
+    if (asked.headers['stripe-version'] !== STRIPE_API_VERSION) return invalid('invalid_version', 'another version was pinned');
+    const key = asked.headers['idempotency-key'];
+    if (asked.method !== 'POST' || typeof key !== 'string') return route(asked);
+    const request = `${asked.path}?${asked.body}`;
+    const known = keys.get(key);
+    if (known !== undefined && now() - known.at < KEY_MS) {
+      if (known.request === request) return { ...known.answer, headers: { ...known.answer.headers, 'Idempotent-Replayed': 'true' } };
+      return failure(400, { type: 'idempotency_error', message: 'Keys for idempotent requests can only be used with the same parameters they were first used with.' });
+    }
+    const answer = route(asked);
+    if (answer.status !== 400 && answer.status !== 404) keys.set(key, { request, at: now(), answer: failing ? provider.error : answer });
+    return answer;
+  };
+
+  const provider = {
+    handle,
+    error: failure(500, { type: 'api_error', message: 'An unknown error occurred' }),
+    limited: failure(429, { type: 'invalid_request_error', code: 'rate_limit', message: 'Too many requests' }),
+  };
+  const server: StripeServer = Object.assign(await openStandIn(provider), {
+    secretKey,
+    intents,
+    charges: (transactionId: string) => intents.filter(({ status, metadata }) => status === 'succeeded' && metadata['transaction_id'] === transactionId).length,
+    advance(ms: number) {
+      ahead += ms;
+    },
+    searchable: true,
+  });
+  return server;
+}
