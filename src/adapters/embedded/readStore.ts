@@ -12,6 +12,7 @@ import { openLink } from './readStoreLink.js';
 import type { Fault, WriterData } from './readStoreMessages.js';
 import { createPacker } from './readStorePacker.js';
 import { createReader } from './readStoreReader.js';
+import { readSnapshot } from './readStoreSnapshot.js';
 import { createWaiters } from './readStoreWaiters.js';
 import { unavailableOf } from './sqlite.js';
 
@@ -31,17 +32,19 @@ export interface EmbeddedReadStoreOptions {
 export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): Promise<ReadStore> {
   const file = resolve(dir, READ_STORE_FILE);
   const database = openReader(file);
-  const link = openLink(() => new Worker(new URL('readStoreWorker.js', import.meta.url), { workerData: { file } satisfies WriterData }), errorOf);
+  const snapshot = readSnapshot(database);
+  // Whoever learns that something is written must find it.
+  const link = openLink(() => new Worker(new URL('readStoreWorker.js', import.meta.url), { workerData: { file } satisfies WriterData }), errorOf, snapshot.renew);
   const packer = createPacker(link);
   const reader = createReader(database);
   const dataVersion = database.prepare<[], number>('PRAGMA data_version').pluck();
   const checkpointOf = database.prepare<[string], Position>('SELECT position FROM checkpoint WHERE projection = ?').pluck();
   const activeVersion = database.prepare<[string], number>('SELECT version FROM pointer WHERE name = ?').pluck();
   const waiters = createWaiters({
-    version: () => read(() => dataVersion.get() as number),
-    checkpoint: (projection) => read(() => checkpointOf.get(projection)),
+    version: () => readNow(() => dataVersion.get() as number),
+    checkpoint: (projection) => readNow(() => checkpointOf.get(projection)),
   });
-  const records = openRecords(database, { read, change: (request) => link.call(request) });
+  const records = openRecords(database, { read: readNow, change: (request) => link.call(request) });
 
   function errorOf({ message, code }: Fault): Error {
     if (code === undefined) return new Error(message);
@@ -58,14 +61,22 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
 
   function read<T>(work: () => T): T {
     try {
+      snapshot.hold();
       return work();
     } catch (error) {
       throw failure(error);
     }
   }
 
+  /** Reads what is stored at this moment. */
+  function readNow<T>(work: () => T): T {
+    snapshot.renew();
+    return read(work);
+  }
+
   async function readSlowly<T>(work: () => Promise<T>): Promise<T> {
     try {
+      snapshot.hold();
       return await work();
     } catch (error) {
       throw failure(error);
@@ -100,11 +111,11 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
       for (const { checkpoint } of batches) if (checkpoint !== undefined) waiters.advanced(checkpoint.projection, checkpoint.position);
     },
     async checkpoint(projection) {
-      return read(() => checkpointOf.get(projection));
+      return readNow(() => checkpointOf.get(projection));
     },
     reached: (projection, position, timeoutMs) => waiters.reached(projection, position, timeoutMs),
     async active(name) {
-      return read(() => activeVersion.get(name));
+      return readNow(() => activeVersion.get(name));
     },
     async activate(name, version) {
       await link.call<void>({ kind: 'activate', name, version });
@@ -113,11 +124,12 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
       return link.call<string>({ kind: 'bind', logId });
     },
     async ping() {
-      read(() => dataVersion.get());
+      readNow(() => dataVersion.get());
     },
     async close() {
       waiters.close();
       await link.close();
+      snapshot.renew();
       database.close();
     },
   };

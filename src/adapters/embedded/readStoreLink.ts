@@ -22,9 +22,9 @@ interface Pending {
 
 /**
  * Starts the writer's thread, and another should it ever die; what it had not answered then fails with an unknown outcome.
- * `errorOf` says what a fault means.
+ * `errorOf` says what a fault means. `answering` is called before anybody learns of what the writer answered.
  */
-export function openLink(start: () => Worker, errorOf: (fault: Fault) => Error): WriterLink {
+export function openLink(start: () => Worker, errorOf: (fault: Fault) => Error, answering: () => void): WriterLink {
   const pending = new Map<number, Pending>();
   let outbox: Numbered[] = [];
   let flushing: Promise<void> | undefined;
@@ -51,6 +51,7 @@ export function openLink(start: () => Worker, errorOf: (fault: Fault) => Error):
   }
 
   function settle(answers: readonly Answer[]): void {
+    answering();
     for (const { id, value, fault } of answers) {
       const waiting = pending.get(id);
       pending.delete(id);

@@ -23,15 +23,22 @@ const FRAGILE = `
 
 test('a writer that dies fails what it had not answered, and another takes its place', async () => {
   let started = 0;
+  let told = 0;
   const link = openLink(
     () => {
       started++;
       return new Worker(FRAGILE, { eval: true });
     },
     ({ message }) => new Error(message),
+    () => {
+      told++;
+    },
   );
   const bind: WriterRequest = { kind: 'bind', logId: 'l' };
-  assert.is(await link.call(bind), 'bind');
+  const called = link.call(bind);
+  assert.is(told, 0);
+  assert.is(await called, 'bind');
+  assert.is(told, 1);
   const failed = await Promise.all([rejectionOf(link.call({ kind: 'drop', layout: layoutOf(newCollection()) })), rejectionOf(link.call(bind))]);
   for (const error of failed) {
     assert.instance(error, UnavailableError);
@@ -49,6 +56,7 @@ test('a link whose writer is dead closes', async () => {
   const link = openLink(
     () => new Worker(FRAGILE, { eval: true }),
     ({ message }) => new Error(message),
+    () => undefined,
   );
   await rejectionOf(link.call({ kind: 'drop', layout: layoutOf(newCollection()) }));
   await link.close();

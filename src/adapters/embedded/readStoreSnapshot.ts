@@ -1,0 +1,34 @@
+/**
+ * Reads of one turn of the event loop share a snapshot: to begin and to end one costs SQLite more than to read a document in it.
+ * A snapshot lasts until the turn ends or `renew` is called, whichever is first; so nobody waits for it, and it hides nothing for longer.
+ */
+import type { Database } from 'better-sqlite3';
+
+/** The snapshot of a connection that only reads. */
+export interface Snapshot {
+  /** Every read until the end of this turn sees the same state. */
+  hold(): void;
+  /** The next read sees what is stored by then: to be called before anybody is told of something newer than the snapshot. */
+  renew(): void;
+}
+
+/** @param database the reader's connection; nothing else begins transactions on it. */
+export function readSnapshot(database: Database): Snapshot {
+  const begin = database.prepare('BEGIN');
+  const end = database.prepare('COMMIT');
+  let held = false;
+  const renew = (): void => {
+    if (!held) return;
+    held = false;
+    if (database.open && database.inTransaction) end.run();
+  };
+  return {
+    hold() {
+      if (held) return;
+      begin.run();
+      held = true;
+      setImmediate(renew);
+    },
+    renew,
+  };
+}
