@@ -55,7 +55,8 @@ export function serve(route: Route, deps: PipelineDeps): Middleware {
     body: route.body === undefined ? undefined : bodyValidator(route.body),
     query: route.query === undefined ? undefined : queryValidator(route.query),
   };
-  const writes = route.method !== 'GET' && route.path.startsWith('/api/v2/');
+  const underApi = route.path.startsWith('/api/v2/');
+  const writes = route.method !== 'GET' && underApi;
   return async (ctx) => {
     const state = ctx.state as RequestState;
     state.route = route.path;
@@ -63,7 +64,7 @@ export function serve(route: Route, deps: PipelineDeps): Middleware {
     const principal = await deps.authenticate(ctx.headers.authorization, route.caller);
     state.principal = principal;
     const key = writes ? idempotencyKey(header(ctx, 'idempotency-key')) : undefined;
-    const position = deps.positions.parse(header(ctx, 'gift-position'));
+    const position = underApi ? deps.positions.parse(header(ctx, 'gift-position')) : undefined;
     const params = resolveParams(route, ctx.params as Record<string, string>);
     const body = route.body === undefined ? undefined : await readBody(ctx, { optional: route.bodyOptional === true, form: route.formBody === true });
     if (position !== undefined) await deps.positions.wait(position);

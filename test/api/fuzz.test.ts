@@ -1,0 +1,202 @@
+/** Requests made from the service's own description, valid ones and mutated ones: each answer must be one that the description says. FUZZ_SEED repeats a run. */
+import assert from 'node:assert/strict';
+import * as fc from 'fast-check';
+import { suite } from 'uvu';
+import { shortcodeOf } from '../../src/domain/giftIds.js';
+import { answerOf, checked } from '../support/answers.js';
+import { buy, redeem } from '../support/giftFlow.js';
+import { type Json, type Reply, type Service, startService } from '../support/service.js';
+import { type DescribedOperation, type GivenAnswer, answerChecker, operationsOf } from './openapiCheck.js';
+
+const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_121);
+/** Requests an operation: what writes has more ways to go wrong. */
+const RUNS = { read: 80, write: 240 };
+
+const test = suite(`fuzz (FUZZ_SEED=${SEED})`);
+let service: Service;
+let document: Json;
+let faultOf: (answer: GivenAnswer) => string | undefined;
+/** What fields and parameters of these names may well hold. */
+const pool: Record<string, string[]> = {
+  location_id: ['bean-soho', 'screen-soho', 'street-bath'],
+  segmentId: ['seg-qr', 'seg-alpha', 'seg-pin'],
+  user_id: ['ann', 'bob', 'cat'],
+  phone_number: ['07700 900002', '+447700900777'],
+  method: ['card'],
+  type: ['gift'],
+  grant_type: ['password', 'refresh_token', 'client_credentials', 'implicit'],
+  client_id: ['app', 'pos', 'off'],
+  client_secret: ['app-secret', 'pos-secret'],
+  username: ['ann@test.example', 'bob@test.example'],
+  password: ['ann-password', 'wrong'],
+  redemptionId: ['latest'],
+  id: ['latte', 'drinks', 'old', 'secret'],
+  brand_id: ['bean', 'club'],
+  tiles: ['-0.2,51.6:0.1,51.4', '-180.0,-90.0:180.0,90.0', '170.0,1.0:-170.0,-1.0', '-0.2,51.6:0.1'],
+  q: ['latte', 'coffe', 'Café'],
+  message: ['Enjoy!', '🎁'],
+};
+/** A purchase's and its payment's `reference` are of two kinds; one list does for both. */
+const REFERENCES = { payment: ['pm_card_visa', 'wallet-invoice', 'pm_card_visa_chargeDeclined', 'nothing'], purchase: ['latte', 'any-20', 'ticket', 'pooled', 'old'] };
+let tokens: (string | undefined)[] = [];
+let asked = 0;
+
+test.before(async () => {
+  service = await startService();
+  document = (await service.ask('GET', '/openapi.json')).json;
+  faultOf = answerChecker(document as object);
+  const gifts = [...(await buy(service, 'latte', Array(6).fill({}))), ...(await buy(service, 'any-20', [{ user_id: 'bob' }, { user_id: 'ann' }, {}])), ...(await buy(service, 'ticket'))];
+  pool['giftId'] = [...gifts, ...gifts.map(shortcodeOf), '0'.repeat(20)];
+  const till = await service.userToken('till-coffee');
+  for (const gift of gifts.slice(0, 4)) pool['redemptionId']?.push((await redeem(service, gift)).json.data.id as string);
+  const bought = await service.ask('GET', `/api/v2/gifts/${gifts[0]}`, { token: till });
+  pool['transactionId'] = [bought.json.data.transaction_id, 'nothing'];
+  const ann = await service.userToken('ann');
+  tokens = [ann, ann, await service.userToken('bob'), till, till, await service.clientToken(), await service.userToken('sue'), 'nonsense', undefined];
+});
+test.after(async () => {
+  const trouble = service.log.filter((line) => /"level":[56]0/.test(line));
+  assert.deepEqual(trouble, []);
+  await service.close();
+});
+
+/** Texts: likely ones, any ones, and ones that trip programs. */
+function text(name: string): fc.Arbitrary<string> {
+  const odd = fc.constantFrom('', ' ', '\u0000', '__proto__', 'constructor', '../..', '%00', '\ud83d', '\u202e', '-1', 'null', '<b>', "' OR 1=1", 'x'.repeat(3_000));
+  const known = pool[name] ?? [];
+  return known.length === 0 ? fc.oneof(fc.string(), odd) : fc.oneof({ weight: 12, arbitrary: fc.constantFrom(...known) }, { weight: 1, arbitrary: fc.string() }, { weight: 1, arbitrary: odd });
+}
+
+function resolved(schema: Json): Json {
+  if (schema.$ref === undefined) return schema;
+  return (schema.$ref as string).slice(2).split('/').reduce((inner: Json, key) => inner[key], document);
+}
+
+/** Values that a schema allows; its `pattern` is left to chance. */
+function valid(given: Json, name = '', parent = ''): fc.Arbitrary<unknown> {
+  const schema = resolved(given);
+  if (schema.const !== undefined) return fc.constant(schema.const);
+  if (schema.enum !== undefined) return fc.constantFrom(...(schema.enum as unknown[]));
+  if (schema.anyOf !== undefined) return fc.oneof(...(schema.anyOf as Json[]).map((one) => valid(one, name, parent)));
+  switch (schema.type) {
+    case 'object': {
+      const properties = Object.entries((schema.properties ?? {}) as Record<string, Json>);
+      const model = Object.fromEntries(properties.map(([key, property]) => [key, valid(property, key, name)]));
+      const record = fc.record(model, { requiredKeys: (schema.required ?? []) as string[] }) as fc.Arbitrary<Json>;
+      const [never, ...others] = (schema.not?.required ?? []) as string[];
+      return never === undefined ? record : record.map(({ [never]: one, ...rest }) => (one === undefined || others.every((key) => key in rest) ? rest : { ...rest, [never]: one }));
+    }
+    case 'array':
+      return fc.array(valid(schema.items as Json, name, parent), { minLength: (schema.minItems ?? 0) as number, maxLength: 3 });
+    case 'integer':
+      return fc.integer({ min: (schema.minimum ?? -1_000) as number, max: Math.min((schema.maximum ?? 5_000) as number, 5_000) });
+    case 'boolean':
+      return fc.boolean();
+    case 'number':
+      return fc.double({ noNaN: true, min: -180, max: 180 });
+    default:
+      return name === 'reference' ? fc.constantFrom(...REFERENCES[parent as keyof typeof REFERENCES]) : text(name);
+  }
+}
+
+/** Now and then something else in the place of a value, or of one inside it. */
+function mutated(value: unknown): fc.Arbitrary<unknown> {
+  const anything = fc.oneof(fc.jsonValue(), fc.constantFrom(null, -1, 1e308, '', [], {}, true, [[]], '\u0000'));
+  if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) return anything;
+  const keys = Object.keys(value);
+  const inside = fc.constantFrom(...keys).chain((key) => mutated((value as Json)[key]).map((changed) => (Array.isArray(value) ? value.with(Number(key), changed) : { ...value, [key]: changed })));
+  const without = fc.constantFrom(...keys).map((key) => Object.fromEntries(Object.entries(value).filter(([one]) => one !== key)));
+  const more = fc.tuple(fc.string(), anything).map(([key, one]) => ({ ...value, [key]: one }));
+  return fc.oneof({ weight: 4, arbitrary: inside }, { weight: 3, arbitrary: without }, { weight: 1, arbitrary: more }, { weight: 1, arbitrary: anything });
+}
+
+interface Made {
+  readonly path: string;
+  readonly token: string | undefined;
+  readonly headers: Record<string, string>;
+  readonly body: string | undefined;
+}
+
+/** A text without lone surrogates: nothing else can stand in an address. */
+const wellFormed = (value: string): string => value.replaceAll(/\p{Surrogate}/gu, '\ufffd');
+
+function requests({ method, path, operation }: DescribedOperation): fc.Arbitrary<Made> {
+  const parameters = (operation['parameters'] as Json[]).map(resolved);
+  pool['embed'] = parameters.find((one) => one.name === 'embed[]')?.schema.items.enum ?? [];
+  const inPath = parameters.filter((one) => one.in === 'path').map((one) => text(one.name as string).filter((value) => !/^\.{0,2}$/.test(value) && wellFormed(value) === value).map((value) => [one.name as string, value] as const));
+  const inQuery = parameters.filter((one) => one.in === 'query').map((one) => {
+    const name = (one.name as string).replace('[]', '');
+    const right = valid(one.schema as Json, name).map((value) => (Array.isArray(value) ? value : [value]));
+    const wrong = fc.array(text(name), { minLength: 1, maxLength: 3 });
+    return fc.option(fc.oneof({ weight: 4, arbitrary: right }, { weight: 1, arbitrary: wrong }), { freq: 2 }).map((values) => (values ?? []).map((value) => [one.name as string, String(value)] as const));
+  });
+  const headers = fc.record(
+    {
+      'idempotency-key': fc.oneof({ weight: 3, arbitrary: fc.constantFrom('k1', 'k2', 'k3') }, { weight: 1, arbitrary: fc.constantFrom('a b', 'x'.repeat(256), '') }),
+      'gift-position': fc.oneof({ weight: 3, arbitrary: fc.constant(`${service.events.logId}:0000000000000001`) }, { weight: 1, arbitrary: fc.constantFrom('x', '', `${'0'.repeat(36)}:1`) }),
+      'x-request-id': fc.constantFrom('mine', 'not mine', ''),
+      'content-type': fc.constantFrom('application/json', 'application/json; charset=utf-8', 'text/plain', 'application/x-www-form-urlencoded', 'nonsense'),
+    },
+    { requiredKeys: [] },
+  );
+  // Most requests carry few of these, so that most get through to what comes after them.
+  const fewHeaders = fc.oneof({ weight: 5, arbitrary: fc.constant({}) }, { weight: 2, arbitrary: headers });
+  const content = (operation['requestBody'] as Json)?.content?.['application/json']?.schema as Json | undefined;
+  const body =
+    content === undefined
+      ? fc.option(fc.constantFrom('{}', '{'), { freq: 8 })
+      : fc.oneof(
+          { weight: 6, arbitrary: valid(content).map((value) => JSON.stringify(value)) },
+          { weight: 4, arbitrary: valid(content).chain(mutated).map((value) => JSON.stringify(value)) },
+          { weight: 1, arbitrary: fc.constantFrom('', '{', 'null', '[]', '{"__proto__":1}', '"\\ud800"') },
+          { weight: 1, arbitrary: fc.constant(null) },
+        );
+  return fc.record({ named: fc.tuple(...inPath), queried: fc.tuple(...inQuery), token: fc.constantFrom(...tokens), headers: fewHeaders, body }).map(({ named, queried, token, headers: more, body: sent }) => {
+    const query = queried.flat().map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(wellFormed(value))}`).join('&');
+    const target = named.reduce((filled, [name, value]) => filled.replace(`{${name}}`, encodeURIComponent(value).replaceAll('$', '$$$$')), path);
+    const given = Object.fromEntries(Object.entries(more).filter(([, value]) => value !== undefined)) as Record<string, string>;
+    return { path: query === '' ? target : `${target}?${query}`, token, headers: given, body: method === 'GET' ? undefined : (sent ?? undefined) };
+  });
+}
+
+async function send(method: string, { path, token, headers, body }: Made): Promise<Reply> {
+  asked += 1;
+  return service.ask(method, path, { headers, ...(token === undefined ? {} : { token }), ...(body === undefined ? {} : { body }) });
+}
+
+/** Headers that the description names and every answer of this status has; the others come only with some. */
+const ALWAYS = new Set(['X-Request-Id', 'WWW-Authenticate', 'Allow', 'Retry-After', 'Location', 'Cache-Control']);
+
+function hold({ method, path, operation }: DescribedOperation, made: Made, reply: Reply): void {
+  checked(answerOf(reply), `${method} ${made.path}`);
+  assert.ok(reply.status < 500, `${method} ${made.path}: ${reply.text}`);
+  const fault = faultOf({ method, path: made.path, status: reply.status, body: reply.json ?? reply.text });
+  assert.equal(fault, undefined, `${method} ${path} ${JSON.stringify(made).slice(0, 600)}`);
+  const described = (operation['responses'] as Json)[String(reply.status)] as Json;
+  for (const name of Object.keys((described?.headers ?? {}) as object)) {
+    if (ALWAYS.has(name)) assert.ok(reply.headers.get(name), `${method} ${made.path} ${reply.status}: no ${name}`);
+  }
+}
+
+test('every answer is one that the description says, whatever is asked', async () => {
+  const succeeded: string[] = [];
+  const operations = operationsOf(document as object);
+  for (const [index, operation] of operations.entries()) {
+    const statuses = new Set<number>();
+    await fc.assert(
+      fc.asyncProperty(requests(operation), async (made) => {
+        const reply = await send(operation.method, made);
+        statuses.add(reply.status);
+        hold(operation, made, reply);
+      }),
+      { seed: SEED + index, numRuns: operation.method === 'GET' ? RUNS.read : RUNS.write, endOnFailure: true },
+    );
+    if ([...statuses].some((status) => status < 300)) succeeded.push(`${operation.method} ${operation.path}`);
+  }
+  console.log(`fuzz: ${asked} requests, FUZZ_SEED=${SEED}`);
+  assert.ok(asked >= 1_500, String(asked));
+  assert.deepEqual(succeeded, operations.map(({ method, path }) => `${method} ${path}`));
+  assert.equal((await service.ask('GET', '/healthz')).status, 200);
+});
+
+test.run();
