@@ -1,3 +1,5 @@
+import { UnavailableError } from './unavailable.js';
+
 /**
  * The event store port: one append-only log, divided into streams. The log is the only truth of the service.
  *
@@ -7,6 +9,7 @@
  * - A repeated append (same stream, same event ids, same expectation) succeeds without writing again.
  * - `readAll` and `follow` deliver every event of the filter exactly once and in log order.
  * - Several processes of one installation may use the same log side by side.
+ * - A sealed log takes no more events, from whatever process, for ever; everything else goes on.
  */
 
 /** A place in the log: a fixed-width string whose byte order is log order. Positions of two logs can't be compared. */
@@ -60,6 +63,13 @@ export interface RecordedEvent extends NewEvent {
 /** `'none'`: the stream has no event; a number: the revision of its last event; `'any'`: whatever stands there. */
 export type ExpectedRevision = 'none' | 'any' | number;
 
+/** One append of several: what `append` takes. */
+export interface StreamAppend {
+  readonly stream: string;
+  readonly events: readonly NewEvent[];
+  readonly expected: ExpectedRevision;
+}
+
 /** What an append brought about. */
 export interface Appended {
   /** Revision of the last event appended. */
@@ -102,12 +112,21 @@ export interface EventStore {
 
   /**
    * Appends `events` (at least one) to `stream`.
+   * @throws LogSealedError when the log is sealed, also for a repeat (nothing was written).
    * @throws ConflictError when the stream is not at the expected revision (nothing was written).
    * @throws EventTooLargeError when the events have more than 1,000,000 bytes (nothing was written).
    * @throws UnavailableError when the engine can't be reached or its disk is full; with `outcomeUnknown` the events may
    *   have been stored, and the same call with the same ids is safe.
    */
   append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
+
+  /**
+   * Appends to many streams, so that log order is the order given, faster than one `append` after the other; absent where an engine can't.
+   * When the engine fails, what was stored is a beginning of `appends`, and the same call is safe. After a ConflictError, appends behind the one that
+   * met it may have been stored.
+   * @throws as `append`
+   */
+  appendInOrder?(appends: readonly StreamAppend[]): Promise<void>;
 
   /**
    * The events of one stream in order, from revision `from` (default 0), at most `limit` (default all). An unknown stream is empty.
@@ -132,11 +151,27 @@ export interface EventStore {
   /** Position of the last event of the log; `undefined` while it is empty. @throws UnavailableError */
   end(): Promise<Position | undefined>;
 
+  /**
+   * Ends the log: once this resolves, every append is refused, by whatever process. Appends under way are stored or refused. Sealing again
+   * changes nothing. @throws UnavailableError
+   */
+  seal(): Promise<void>;
+
+  /** Whether the log is sealed. @throws UnavailableError */
+  sealed(): Promise<boolean>;
+
   /** Resolves when the engine answers. @throws UnavailableError */
   ping(): Promise<void>;
 
   /** Ends what is under way and releases everything. Appends already accepted are finished first. */
   close(): Promise<void>;
+}
+
+/** The log is sealed: it lives on in another engine, and takes no more events here. To callers it is an engine that can't now, and won't by trying again. */
+export class LogSealedError extends UnavailableError {
+  constructor() {
+    super('the event log is sealed since it was copied to another engine: use that one (EVENTSTORE_URL, DATA_DIR)');
+  }
 }
 
 /** The stream was not at the expected revision. */

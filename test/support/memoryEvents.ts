@@ -1,7 +1,7 @@
 /** An event log in memory, for tests of what stands above the port. It keeps the port's promises on appends and reads; it does not follow. */
 import { randomUUID } from 'node:crypto';
 import { type DomainEvent } from '../../src/domain/decider.js';
-import { ConflictError, type EventStore, type NewEvent, type RecordedEvent } from '../../src/ports/eventStore.js';
+import { ConflictError, type EventStore, LogSealedError, type NewEvent, type RecordedEvent } from '../../src/ports/eventStore.js';
 
 /** The log, with what tests need beside the port. */
 export interface MemoryEvents extends EventStore {
@@ -17,6 +17,7 @@ export interface MemoryEvents extends EventStore {
 export function memoryEvents(): MemoryEvents {
   const log: RecordedEvent[] = [];
   const revisions = new Map<string, number>();
+  let sealed = false;
   const store = (stream: string, events: readonly NewEvent[]): void => {
     for (const event of events) {
       const revision = (revisions.get(stream) ?? -1) + 1;
@@ -36,6 +37,7 @@ export function memoryEvents(): MemoryEvents {
     },
     async append(stream, events, expected) {
       await self.beforeAppend(stream, events);
+      if (sealed) throw new LogSealedError();
       const actual = revisions.get(stream) ?? -1;
       if (expected !== 'any' && actual !== (expected === 'none' ? -1 : expected)) throw new ConflictError(stream, expected, actual);
       store(stream, events);
@@ -50,6 +52,10 @@ export function memoryEvents(): MemoryEvents {
       throw new Error('the log in memory does not follow');
     },
     end: async () => log.at(-1)?.position,
+    async seal() {
+      sealed = true;
+    },
+    sealed: async () => sealed,
     ping: async () => undefined,
     close: async () => undefined,
   };

@@ -5,7 +5,7 @@ import type { Database } from 'better-sqlite3';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { feed } from './eventStoreFeed.js';
-import { eventLogFile, logIdOf, openEventLog, positionOf } from './eventStoreLog.js';
+import { eventLogFile, logIdOf, openEventLog, positionOf, sealEventLog, sealMark } from './eventStoreLog.js';
 import { eventReader } from './eventStoreReader.js';
 import { watchTail } from './eventStoreTail.js';
 import { openEventWriter } from './eventStoreWriter.js';
@@ -26,6 +26,7 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
   const database = openEventLog(file, { readonly: true });
   const logId = openedLogId(database, file);
   const reader = eventReader(database, file);
+  const sealed = sealMark(database);
   const tail = watchTail(() => reader.end());
   const writer = openEventWriter({ file, onStored: (position) => tail.grew(position) });
   let closing: Promise<void> | undefined;
@@ -53,6 +54,11 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
       return writer.append(stream, events, expected);
     },
 
+    async appendInOrder(appends) {
+      refuseWhenClosed();
+      await writer.appendInOrder(appends);
+    },
+
     async read(stream, { from = 0, limit = Number.MAX_SAFE_INTEGER } = {}) {
       refuseWhenClosed();
       const events: RecordedEvent[] = [];
@@ -77,6 +83,16 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
       refuseWhenClosed();
       const end = reader.end();
       return end === 0 ? undefined : positionOf(end);
+    },
+
+    async seal() {
+      refuseWhenClosed();
+      sealEventLog(file);
+    },
+
+    async sealed() {
+      refuseWhenClosed();
+      return sealed();
     },
 
     async ping() {

@@ -1,6 +1,7 @@
 /** Group commit: many appends in one transaction, each judged by its own expected revision, all made durable by one fsync. */
 import type { Database } from 'better-sqlite3';
 import type { ExpectedRevision } from '../../ports/eventStore.js';
+import { sealMark } from './eventStoreLog.js';
 import { unavailableOf } from './sqlite.js';
 
 /** An append on its way to the writer. A plain array, since thousands a second are copied from thread to thread. */
@@ -30,6 +31,7 @@ export function sizeOf(fields: readonly string[]): number {
 export type AppendOutcome =
   | { readonly sequence: number; readonly kind: 'appended'; readonly revision: number; readonly position: number }
   | { readonly sequence: number; readonly kind: 'conflict'; readonly actual: number }
+  | { readonly sequence: number; readonly kind: 'sealed' }
   | {
       readonly sequence: number;
       readonly kind: 'failed';
@@ -51,6 +53,7 @@ export function groupCommit(database: Database, file: string): (appends: readonl
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
   const rollback = database.prepare('ROLLBACK');
+  const sealed = sealMark(database);
   const end = database.prepare<[], number>('SELECT coalesce(max(position), 0) FROM events').pluck();
   const lastRevision = database.prepare<[string], number>('SELECT revision FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1').pluck();
   const placeOf = database.prepare<[string, string], number>('SELECT revision FROM events WHERE stream = ? AND id = ? ORDER BY revision DESC LIMIT 1').pluck();
@@ -95,6 +98,10 @@ export function groupCommit(database: Database, file: string): (appends: readonl
     let committing = false;
     try {
       begin.run();
+      if (sealed()) {
+        rollback.run();
+        return appends.map(([sequence]) => ({ sequence, kind: 'sealed' }));
+      }
       let last = end.get()!;
       const outcomes = appends.map((append) => {
         const outcome = appendOne(append, last);

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import type { Position } from '../../ports/eventStore.js';
-import { DataFileError, openDatabase } from './sqlite.js';
+import { DataFileError, openDatabase, unavailableOf } from './sqlite.js';
 
 /** `GiEv`. */
 const APPLICATION_ID = 0x47_69_45_76;
@@ -49,6 +49,27 @@ export function logIdOf(database: Database, file: string): string {
   const logId = database.prepare<[], string>(`SELECT value FROM meta WHERE name = 'logId'`).pluck().get();
   if (logId === undefined) throw new DataFileError(file, 'has lost its log id', 'restore it from a backup');
   return logId;
+}
+
+/** Whether the log is sealed, as the connection sees it: for an append, ask within its transaction. */
+export function sealMark(database: Database): () => boolean {
+  const mark = database.prepare<[], string>(`SELECT value FROM meta WHERE name = 'sealedAt'`).pluck();
+  return () => mark.get() !== undefined;
+}
+
+/**
+ * Seals the log for good, over a connection of its own; this thread must have the file open. Waits for the transaction under way.
+ * @throws UnavailableError, DataFileError
+ */
+export function sealEventLog(file: string): void {
+  const database = openEventLog(file, { openElsewhere: true });
+  try {
+    database.prepare(`INSERT OR IGNORE INTO meta (name, value) VALUES ('sealedAt', ?)`).run(new Date().toISOString());
+  } catch (error) {
+    throw unavailableOf(error, file);
+  } finally {
+    database.close();
+  }
 }
 
 /** 16 digits, so that byte order is log order. */

@@ -1,8 +1,8 @@
 /** The main thread's side of the writing thread: gathers the appends of one tick, sends them in one message, and hands out the answers. */
 import { Worker } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
-import type { Appended, ExpectedRevision, NewEvent } from '../../ports/eventStore.js';
-import { ConflictError, EventTooLargeError, MAX_APPEND_BYTES } from '../../ports/eventStore.js';
+import type { Appended, ExpectedRevision, NewEvent, StreamAppend } from '../../ports/eventStore.js';
+import { ConflictError, EventTooLargeError, LogSealedError, MAX_APPEND_BYTES } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { AppendOutcome, AppendRequest } from './eventStoreCommit.js';
 import { GROUP, sizeOf } from './eventStoreCommit.js';
@@ -14,6 +14,8 @@ import { unavailableOf } from './sqlite.js';
 export interface EventWriter {
   /** As `EventStore.append`. */
   append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
+  /** As `EventStore.appendInOrder`. */
+  appendInOrder(appends: readonly StreamAppend[]): Promise<void>;
   /** Resolves when everything appended before is answered and the thread has ended; nothing may be appended any more. */
   close(): Promise<void>;
 }
@@ -70,6 +72,7 @@ export function openEventWriter({ file, onStored, script = new URL('./eventStore
         last = Math.max(last, outcome.position);
         resolve({ revision: outcome.revision, position: positionOf(outcome.position) });
       } else if (outcome.kind === 'conflict') reject(new ConflictError(stream, expected, outcome.actual));
+      else if (outcome.kind === 'sealed') reject(new LogSealedError());
       else reject(failureOf(outcome, file));
     }
     settled(outcomes.map((outcome) => outcome.sequence));
@@ -91,16 +94,32 @@ export function openEventWriter({ file, onStored, script = new URL('./eventStore
     gatheredSize = 0;
   }
 
+  async function append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
+    if (events.length === 0) throw new RangeError('an append needs at least one event');
+    const fields = fieldsOf(events);
+    return new Promise<Appended>((resolve, reject) => {
+      pending.set(++sequence, { stream, expected, resolve, reject });
+      if (gathered.push([sequence, stream, expected, fields]) === 1) setImmediate(flush);
+      gatheredSize += sizeOf(fields);
+      if (gathered.length >= GROUP.appends || gatheredSize >= GROUP.bytes) flush();
+    });
+  }
+
   return {
-    async append(stream, events, expected) {
-      if (events.length === 0) throw new RangeError('an append needs at least one event');
-      const fields = fieldsOf(events);
-      return new Promise<Appended>((resolve, reject) => {
-        pending.set(++sequence, { stream, expected, resolve, reject });
-        if (gathered.push([sequence, stream, expected, fields]) === 1) setImmediate(flush);
-        gatheredSize += sizeOf(fields);
-        if (gathered.length >= GROUP.appends || gatheredSize >= GROUP.bytes) flush();
-      });
+    append,
+    async appendInOrder(appends) {
+      for (let next = 0; next < appends.length; ) {
+        // What goes as one message is one transaction: all of it is stored, or nothing. The next message waits for that.
+        flush();
+        const outcomes: Promise<Appended>[] = [];
+        do {
+          const { stream, events, expected } = appends[next++]!;
+          outcomes.push(append(stream, events, expected));
+        } while (next < appends.length && gathered.length > 0);
+        flush();
+        const failed = (await Promise.allSettled(outcomes)).find((outcome) => outcome.status === 'rejected');
+        if (failed !== undefined) throw failed.reason;
+      }
     },
     async close() {
       flush();
