@@ -16,7 +16,8 @@ export interface Asked {
 /** What it is answered. */
 export interface Answered {
   readonly status: number;
-  readonly body: object;
+  /** A text is sent as it is. */
+  readonly body: object | string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -102,7 +103,7 @@ export async function openStandIn(provider: Provider): Promise<StandIn> {
 
 function send(response: ServerResponse, { status, body, headers }: Answered): void {
   response.writeHead(status, { 'Content-Type': 'application/json', ...headers });
-  response.end(JSON.stringify(body));
+  response.end(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
 /** The same answer twice on one connection. */

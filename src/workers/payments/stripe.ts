@@ -66,6 +66,8 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
   };
 
   const settle = async (intent: Intent): Promise<ChargeReply> => {
+    // Something on the way may answer in Stripe's place.
+    if (intent.object !== 'payment_intent') throw new UnclearError('Stripe answered with something else', { outcomeUnknown: true });
     switch (intent.status) {
       case 'succeeded':
         return charged(intent);
@@ -156,14 +158,15 @@ function charged({ id }: Intent): ChargeReply {
 }
 
 function codeOf(error: { readonly decline_code?: string | undefined; readonly code?: string | undefined } | undefined): string {
-  return error?.decline_code ?? error?.code ?? 'generic_decline';
+  // The library leaves what it wasn't told empty.
+  return [error?.decline_code, error?.code].find((code) => code !== undefined && code !== '') ?? 'generic_decline';
 }
 
 /** What a failure of the library means. Its own errors hold more than may be logged. */
 function failed(error: unknown, now: () => number): never {
   if (!(error instanceof Stripe.errors.StripeError)) throw error;
   const { statusCode, requestId, code } = error;
-  const where = `HTTP ${statusCode ?? 'none'}${code === undefined ? '' : `, ${code}`}${requestId === undefined ? '' : `, request ${requestId}`}`;
+  const where = `HTTP ${statusCode ?? 'none'}${code === undefined || code === '' ? '' : `, ${code}`}${requestId === undefined ? '' : `, request ${requestId}`}`;
   if (error instanceof Stripe.errors.StripeCardError) throw new DeclinedError(codeOf(error), error.payment_intent as Intent | undefined);
   if (error instanceof Stripe.errors.StripeRateLimitError) {
     throw new NotNowError(`Stripe limits our requests (${where})`, retryAfterMs(error.headers?.['retry-after'], now()) ?? RATE_LIMIT_PAUSE_MS);

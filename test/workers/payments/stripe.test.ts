@@ -1,0 +1,272 @@
+import pino from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { ChargeRequest } from '../../../src/workers/messages.js';
+import type { PaymentProvider } from '../../../src/workers/payments/simulated.js';
+import { type StripeDeps, stripePayments } from '../../../src/workers/payments/stripe.js';
+import { NotNowError, RefusedError, TroubleError } from '../../../src/workers/trouble.js';
+import type { Asked, Fault } from '../../support/standIn.js';
+import { openStripeServer, type StripeServer } from '../../support/stripeServer.js';
+
+const test = suite<{ server: StripeServer; payments: PaymentProvider }>('stripe');
+
+const HOUR = 3_600_000;
+let now = Date.now();
+let lines: string[] = [];
+const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+const open = (server: StripeServer, deps: Partial<StripeDeps> = {}): PaymentProvider =>
+  stripePayments({ secretKey: server.secretKey, apiUrl: server.url }, { logger, now: () => now, timeoutMs: 150, guard: { failures: 50 }, ...deps });
+
+test.before.each(async (context) => {
+  now = Date.now();
+  lines = [];
+  context.server = await openStripeServer();
+  context.payments = open(context.server);
+});
+test.after.each((context) => context.server.close());
+
+let serial = 0;
+const ask = (method = 'pm_card_visa', more: Partial<ChargeRequest> = {}): ChargeRequest => ({
+  transaction_id: `t-${++serial}`,
+  amount: 250,
+  payment_reference: method,
+  customer: 'cus_ann',
+  started_at: new Date(now).toISOString(),
+  ...more,
+});
+const declined = (code: string): object => ({ outcome: 'declined', provider: 'stripe', code, simulated: false });
+const isCreate = ({ method, path }: Asked): boolean => method === 'POST' && path === '/v1/payment_intents';
+/** The next request of a kind fails, those after it don't. */
+function once(server: StripeServer, fault: Fault, which: (asked: Asked) => boolean = isCreate): void {
+  server.fault = (asked) => {
+    if (!which(asked)) return undefined;
+    server.fault = () => undefined;
+    return fault;
+  };
+}
+
+async function rejects<E extends Error>(promise: Promise<unknown>, kind: new (...args: never[]) => E, message: RegExp): Promise<E> {
+  const error = await promise.then(
+    (reply) => assert.unreachable(JSON.stringify(reply)),
+    (thrown: unknown) => thrown,
+  );
+  assert.instance(error, kind, String(error));
+  assert.match((error as E).message, message);
+  return error as E;
+}
+
+test('charges a stored card once, off-session, under the transaction as key and metadata', async ({ server, payments }) => {
+  const request = ask();
+  const [intent] = [await payments.charge(request)].map((reply) => ({ reply, made: server.intents[0] }));
+  assert.equal(intent?.reply, { outcome: 'charged', provider: 'stripe', charge_id: intent?.made?.id, simulated: false });
+  const form = new URLSearchParams(server.asked[0]?.body);
+  assert.equal(Object.fromEntries(form), {
+    amount: '250', currency: 'gbp', payment_method: 'pm_card_visa', customer: 'cus_ann', 'allowed_payment_method_types[0]': 'card', confirm: 'true', off_session: 'true',
+    'metadata[transaction_id]': request.transaction_id,
+  });
+  assert.is(server.asked[0]?.headers['idempotency-key'], request.transaction_id);
+  assert.equal(await payments.charge(request), intent?.reply);
+  assert.is(server.charges(request.transaction_id), 1);
+  assert.is(server.intents.length, 1);
+});
+
+test('a customer is optional; nothing to pay needs nobody', async ({ server, payments }) => {
+  await payments.charge(ask('pm_card_visa', { customer: null }));
+  assert.not.match(server.asked[0]?.body ?? '', 'customer');
+  const free = ask('pm_card_visa', { amount: 0 });
+  assert.equal(await payments.charge(free), { outcome: 'charged', provider: 'stripe', charge_id: `free_${free.transaction_id}`, simulated: false });
+  assert.is(server.asked.length, 1);
+});
+
+test('each decline has its code, and its intent is cancelled before it is answered', async ({ server, payments }) => {
+  const codes: [method: string, code: string][] = [
+    ['pm_card_chargeDeclined', 'generic_decline'],
+    ['pm_card_visa_chargeDeclinedInsufficientFunds', 'insufficient_funds'],
+    ['pm_card_chargeDeclinedLostCard', 'lost_card'],
+    ['pm_card_chargeDeclinedStolenCard', 'stolen_card'],
+    ['pm_card_chargeDeclinedExpiredCard', 'expired_card'],
+    ['pm_card_chargeDeclinedIncorrectCvc', 'incorrect_cvc'],
+    ['pm_card_chargeDeclinedProcessingError', 'processing_error'],
+    ['pm_card_chargeDeclinedVelocityLimitExceeded', 'card_velocity_exceeded'],
+    ['pm_card_authenticationRequired', 'authentication_required'],
+    ['pm_card_nextAction', 'authentication_required'],
+  ];
+  for (const [method, code] of codes) {
+    const request = ask(method);
+    assert.equal(await payments.charge(request), declined(code), method);
+    assert.is(server.intents.at(-1)?.status, 'canceled', method);
+    // Again, from the kept answer, with the intent cancelled already.
+    assert.equal(await payments.charge(request), declined(code), method);
+    assert.is(server.charges(request.transaction_id), 0);
+  }
+  assert.is(server.intents.length, codes.length);
+});
+
+test('an intent that succeeds before it can be cancelled is charged', async ({ server, payments }) => {
+  server.fault = ({ path }) => {
+    const [intent] = server.intents;
+    if (path.endsWith('/cancel') && intent !== undefined) intent.status = 'succeeded';
+    return undefined;
+  };
+  assert.is((await payments.charge(ask('pm_card_chargeDeclined'))).outcome, 'charged');
+});
+
+test('a decline is not answered while its intent could still succeed', async ({ server, payments }) => {
+  const request = ask('pm_card_chargeDeclined');
+  once(server, { kind: 'silence', when: 'undone' }, ({ path }) => path.endsWith('/cancel'));
+  await rejects(payments.charge(request), TroubleError, /did not answer/);
+  assert.equal(await payments.charge(request), declined('generic_decline'));
+  once(server, { kind: 'answer', answer: { status: 400, body: { error: { type: 'invalid_request_error', code: 'odd', message: 'odd' } } } }, ({ path }) => path.endsWith('/cancel'));
+  const other = ask('pm_card_chargeDeclined');
+  await rejects(payments.charge(other), RefusedError, /HTTP 400, odd/);
+});
+
+test('a refusal without an intent is a decline', async ({ server, payments }) => {
+  once(server, { kind: 'answer', answer: { status: 402, body: { error: { type: 'card_error', code: 'card_declined', message: 'no' } } } });
+  assert.equal(await payments.charge(ask()), declined('card_declined'));
+  once(server, { kind: 'answer', answer: { status: 402, body: { error: { type: 'card_error', message: 'no' } } } });
+  assert.equal(await payments.charge(ask()), declined('generic_decline'));
+});
+
+for (const fault of [
+  { kind: 'silence', when: 'done' },
+  { kind: 'silence', when: 'undone' },
+  { kind: 'lost', when: 'done' },
+  { kind: 'lost', when: 'undone' },
+] as const) {
+  test(`${fault.kind}, ${fault.when}: unknown, and charged once by the repeat`, async ({ server, payments }) => {
+    const request = ask();
+    let failures = 0;
+    // The library itself repeats a broken connection once, under the same key.
+    server.fault = (asked) => (isCreate(asked) && failures++ < 2 ? fault : undefined);
+    const error = await rejects(payments.charge(request), TroubleError, /did not answer/);
+    assert.ok(error.outcomeUnknown);
+    server.fault = () => undefined;
+    assert.is((await payments.charge(request)).outcome, 'charged');
+    assert.is(server.charges(request.transaction_id), 1);
+  });
+}
+
+test('a provider that nobody listens for', async ({ server }) => {
+  const payments = stripePayments({ secretKey: server.secretKey, apiUrl: 'http://127.0.0.1:9' }, { logger, now: () => now });
+  await rejects(payments.charge(ask()), TroubleError, /did not answer/);
+});
+
+test('a failure of its own, repeated under its key for a day, is looked up by metadata', async ({ server, payments }) => {
+  const request = ask();
+  once(server, { kind: 'error', when: 'done' });
+  server.searchable = false;
+  const error = await rejects(payments.charge(request), TroubleError, /Stripe failed \(HTTP 500/);
+  assert.ok(error.outcomeUnknown);
+  server.searchable = true;
+  assert.is((await payments.charge(request)).outcome, 'charged');
+  assert.is(server.charges(request.transaction_id), 1);
+  const lost = ask('pm_card_chargeDeclined');
+  once(server, { kind: 'error', when: 'done' });
+  assert.equal(await payments.charge(lost), declined('generic_decline'));
+  assert.is(server.intents.at(-1)?.status, 'canceled');
+});
+
+test('the same key with another request is looked up, never made anew', async ({ server, payments }) => {
+  const request = ask();
+  await payments.charge(request);
+  assert.is((await payments.charge({ ...request, customer: 'cus_other' })).outcome, 'charged');
+  assert.is(server.charges(request.transaction_id), 1);
+});
+
+test('rate limits: not now, for as long as Stripe says, and nobody else asks meanwhile', async ({ server, payments }) => {
+  once(server, { kind: 'limited', retryAfter: '7' });
+  assert.is((await rejects(payments.charge(ask()), NotNowError, /limits our requests \(HTTP 429, rate_limit/)).afterMs, 7_000);
+  const asked = server.asked.length;
+  const error = await rejects(payments.charge(ask()), NotNowError, /left alone/);
+  assert.ok(error.afterMs <= 7_000 && error.afterMs > 6_000);
+  assert.is(server.asked.length, asked);
+  now += 7_001;
+  assert.is((await payments.charge(ask())).outcome, 'charged');
+  once(server, { kind: 'limited' });
+  assert.is((await rejects(payments.charge(ask()), NotNowError, /limits/)).afterMs, 1_000);
+});
+
+test('a request that is still running elsewhere is asked again', async ({ server, payments }) => {
+  once(server, { kind: 'answer', answer: { status: 409, body: { error: { type: 'invalid_request_error', code: 'idempotency_key_in_use', message: 'in use' } } } });
+  await rejects(payments.charge(ask()), NotNowError, /busy with this very request/);
+});
+
+test('a payment that is being processed is asked again', async ({ server, payments }) => {
+  const request = ask('pm_card_processing');
+  await rejects(payments.charge(request), NotNowError, /processing/);
+  const [intent] = server.intents;
+  if (intent !== undefined) intent.status = 'succeeded';
+  assert.is((await payments.lookUp(request)).outcome, 'charged');
+});
+
+test('a request that is wrong is refused with its cause, without anything personal', async ({ payments }) => {
+  await rejects(payments.charge(ask('card-of-nobody')), RefusedError, /Stripe refuses the request \(HTTP 400, resource_missing, request req_\w+, payment_method\)/);
+  await rejects(payments.charge(ask('pm_card_visa', { amount: 10 })), RefusedError, /amount_too_small/);
+});
+
+test('a refused key is trouble, since it can be mended; it is never shown', async ({ server }) => {
+  const payments = stripePayments({ secretKey: 'sk_test_hunter2', apiUrl: server.url }, { logger, now: () => now, guard: { failures: 1 } });
+  const error = await rejects(payments.charge(ask()), TroubleError, /refuses our key \(HTTP 401/);
+  assert.not(error.outcomeUnknown);
+  assert.not.match(`${error.stack}${lines.join()}`, /hunter2/);
+});
+
+test('a provider in trouble is left alone, and asked again after a while', async ({ server }) => {
+  const payments = open(server, { guard: { failures: 3, openMs: 60 } });
+  server.fault = () => ({ kind: 'error', when: 'undone' });
+  for (let n = 0; n < 3; n++) await payments.charge(ask()).catch(() => undefined);
+  const asked = server.asked.length;
+  await rejects(payments.charge(ask()), NotNowError, /in trouble/);
+  assert.is(server.asked.length, asked);
+  assert.match(lines.join(), 'a provider is in trouble');
+  server.fault = () => undefined;
+  await new Promise((resolve) => setTimeout(resolve, 120));
+  assert.is((await payments.charge(ask())).outcome, 'charged');
+  assert.match(lines.join(), 'a provider works again');
+});
+
+test('looks up by metadata: charged, declined and cancelled, unknown', async ({ server, payments }) => {
+  const [good, bad] = [ask(), ask('pm_card_chargeDeclined')];
+  const reply = await payments.charge(good);
+  assert.equal(await payments.lookUp(good), reply);
+  once(server, { kind: 'silence', when: 'undone' }, ({ path }) => path.endsWith('/cancel'));
+  await payments.charge(bad).catch(() => undefined);
+  assert.is(server.intents.at(-1)?.status, 'requires_payment_method');
+  assert.equal(await payments.lookUp(bad), declined('generic_decline'));
+  assert.is(server.intents.at(-1)?.status, 'canceled');
+  assert.equal(await payments.lookUp(bad), declined('generic_decline'));
+  assert.equal(await payments.lookUp(ask()), { outcome: 'unknown' });
+  await rejects(payments.lookUp({ transaction_id: "x' OR status:'succeeded" }), RefusedError, /searched/);
+});
+
+test('never charges so late that Stripe may have forgotten the key', async ({ server, payments }) => {
+  const request = ask();
+  await payments.charge(request);
+  now += 25 * HOUR;
+  server.advance(25 * HOUR);
+  await rejects(payments.charge(request), TroubleError, /too long ago/);
+  await rejects(payments.charge({ ...request, started_at: 'some day' }), TroubleError, /too long ago/);
+  assert.is(server.intents.length, 1);
+  assert.is((await payments.lookUp(request)).outcome, 'charged');
+});
+
+test('answers that come slowly or twice', async ({ server, payments }) => {
+  once(server, { kind: 'slow', ms: 60 });
+  assert.is((await payments.charge(ask())).outcome, 'charged');
+  once(server, { kind: 'twice' });
+  assert.is((await payments.charge(ask())).outcome, 'charged');
+  assert.is((await payments.charge(ask())).outcome, 'charged');
+  assert.is(server.intents.length, 3);
+});
+
+test('an answer that is no JSON is a failure of its own', async ({ server, payments }) => {
+  const request = ask();
+  once(server, { kind: 'answer', answer: { status: 502, body: '<html>Bad Gateway</html>' } });
+  await rejects(payments.charge(request), TroubleError, /Stripe failed/);
+  once(server, { kind: 'answer', answer: { status: 200, body: {} } });
+  await rejects(payments.charge(request), TroubleError, /something else/);
+  assert.is((await payments.charge(request)).outcome, 'charged');
+});
+
+test.run();
