@@ -14,7 +14,7 @@ import { type HeldKey, type StoredAnswer, bodyHashOf, idempotencyKey, isDecided,
 import { hasLongList, jsonBody } from './json.js';
 import type { PositionGate } from './positions.js';
 import { listParameter, readQuery } from './query.js';
-import type { Answer, Call, EarlyCall, Route, RouteCaller } from './route.js';
+import type { Answer, Call, Route, RouteCaller } from './route.js';
 import { sendJson, setCommonHeaders } from './send.js';
 import { type Validator, bodyValidator, queryValidator } from './validation.js';
 
@@ -69,18 +69,58 @@ export function serve(route: Route, deps: PipelineDeps): Middleware {
     const body = route.body === undefined ? undefined : await readBody(ctx, { optional: route.bodyOptional === true, form: route.formBody === true });
     if (position !== undefined) await deps.positions.wait(position);
 
-    const early = earlyCall(ctx, deps, { principal, params, position, state, commandId: writes ? randomCommandId() : '' });
+    const call = new RequestCall(ctx, deps, params, principal, writes ? randomCommandId() : '');
+    if (position !== undefined) call.position = position;
     if (key === undefined) {
-      respond(ctx, deps, await run(route, checks, early, ctx, body));
+      respond(ctx, deps, await run(route, checks, call, ctx, body));
       return;
     }
     const bodyHash = bodyHashOf(body === undefined ? {} : body);
-    const commandId = keyedCommandId(deps.hash, principal, scopeOf(route, params), key);
-    const taken = await takeKey(deps.records, commandId, bodyHash);
+    call.commandId = keyedCommandId(deps.hash, principal, scopeOf(route, params), key);
+    call.bodyHash = bodyHash;
+    const taken = await takeKey(deps.records, call.commandId, bodyHash);
     if (!('settle' in taken)) replay(ctx, taken);
-    else await runKeyed(route, checks, { ...early, commandId, bodyHash }, ctx, body, deps, taken);
+    else await runKeyed(route, checks, call, ctx, body, deps, taken);
   };
 }
+
+/** The call of one request. A class, so that all calls have one shape: they are made and read for every request. */
+class RequestCall implements Call {
+  readonly params: Call['params'];
+  readonly principal: Principal;
+  readonly requestId: string;
+  readonly path: string;
+  readonly rawQuery: string;
+  commandId: string;
+  bodyHash?: string;
+  position?: Position;
+  query: Call['query'] = NOTHING;
+  body: Call['body'] = NOTHING;
+  embeds: readonly string[] = NO_EMBEDS;
+  readonly #ctx: Context;
+  readonly #deps: PipelineDeps;
+
+  constructor(ctx: Context, deps: PipelineDeps, params: Call['params'], principal: Principal, commandId: string) {
+    this.params = params;
+    this.principal = principal;
+    this.requestId = (ctx.state as RequestState).requestId;
+    this.path = ctx.path;
+    this.rawQuery = ctx.querystring;
+    this.commandId = commandId;
+    this.#ctx = ctx;
+    this.#deps = deps;
+  }
+
+  get address(): string {
+    return this.#deps.addressOf(this.#ctx);
+  }
+
+  /** Bound: handlers take it out of the call. */
+  readonly header = (name: string): string | undefined => header(this.#ctx, name);
+}
+
+const NOTHING: Readonly<Record<string, unknown>> = Object.freeze({});
+const NO_EMBEDS: readonly string[] = Object.freeze([]);
 
 function header(ctx: Context, name: string): string | undefined {
   const value = ctx.headers[name];
@@ -99,46 +139,28 @@ function scopeOf(route: Route, params: Readonly<Record<string, string>>): string
   return `${route.method} ${route.path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))}`;
 }
 
-function earlyCall(
-  ctx: Context,
-  deps: PipelineDeps,
-  known: { readonly principal: Principal; readonly params: Readonly<Record<string, string>>; readonly position: Position | undefined; readonly state: RequestState; readonly commandId: string },
-): EarlyCall {
-  return {
-    params: known.params,
-    principal: known.principal,
-    requestId: known.state.requestId,
-    commandId: known.commandId,
-    ...(known.position === undefined ? {} : { position: known.position }),
-    get address() {
-      return deps.addressOf(ctx);
-    },
-    path: ctx.path,
-    rawQuery: ctx.querystring,
-    header: (name) => header(ctx, name),
-  };
-}
-
-async function run(route: Route, checks: Checks, early: EarlyCall, ctx: Context, body: unknown): Promise<Answer> {
+async function run(route: Route, checks: Checks, call: RequestCall, ctx: Context, body: unknown): Promise<Answer> {
   const { giftParam } = route;
-  if (giftParam !== undefined && giftIdOf(early.params[giftParam] ?? '') === undefined) throw new HttpError('gift_not_found');
-  const handle = route.open === undefined ? route.handle : await route.open(early);
+  if (giftParam !== undefined && giftIdOf(call.params[giftParam] ?? '') === undefined) throw new HttpError('gift_not_found');
+  const handle = route.open === undefined ? route.handle : await route.open(call);
   checks.body?.(body === undefined ? {} : body);
-  const query = route.query === undefined ? {} : readQuery(ctx.query, route.query);
-  checks.query?.(query);
-  const embeds = embedsOf(route, ctx, body);
-  // Not spread: `address` is worked out only where it is asked for.
-  const call = Object.assign(Object.create(early) as EarlyCall, { body: (body ?? {}) as Call['body'], query, embeds });
+  if (route.query !== undefined) {
+    const query = readQuery(ctx.query, route.query);
+    checks.query?.(query);
+    call.query = query;
+  }
+  call.embeds = embedsOf(route, ctx, body);
+  if (body !== undefined) call.body = body as Call['body'];
   return handle(call);
 }
 
 /** The relations asked for, each step of a dotted one too. @throws HttpError `unknown_embed` */
-function embedsOf(route: Route, ctx: Context, body: unknown): string[] {
+function embedsOf(route: Route, ctx: Context, body: unknown): readonly string[] {
   const known = route.embeds;
-  if (known === undefined) return [];
+  if (known === undefined) return NO_EMBEDS;
   const inBody = (body as { embed?: readonly string[] } | undefined)?.embed ?? [];
   const asked = ctx.querystring === '' ? inBody : [...listParameter(ctx.query, 'embed'), ...inBody];
-  if (asked.length === 0) return [];
+  if (asked.length === 0) return NO_EMBEDS;
   const wanted = new Set<string>();
   for (const relation of asked) {
     if (!known.includes(relation)) throw new HttpError('unknown_embed', { message: `Unknown embed: ${shortened(relation)}.` });
@@ -155,13 +177,13 @@ function shortened(text: string): string {
 }
 
 /** Runs a request that holds its key, and keeps or releases the key by what came of it. */
-async function runKeyed(route: Route, checks: Checks, early: EarlyCall, ctx: Context, body: unknown, deps: PipelineDeps, key: HeldKey): Promise<void> {
+async function runKeyed(route: Route, checks: Checks, call: RequestCall, ctx: Context, body: unknown, deps: PipelineDeps, key: HeldKey): Promise<void> {
   let answer: Answer;
   try {
-    answer = await run(route, checks, early, ctx, body);
+    answer = await run(route, checks, call, ctx, body);
   } catch (error) {
     const told = answerOf(error);
-    await unlessUnkept(deps, early.requestId, async () => {
+    await unlessUnkept(deps, call.requestId, async () => {
       if (!isDecided(told.code)) return key.release();
       return key.settle({ status: told.status, headers: { ...told.headers, ...allowOf(told.status, route) }, body: JSON.stringify({ error: told.message }) });
     });
@@ -170,7 +192,7 @@ async function runKeyed(route: Route, checks: Checks, early: EarlyCall, ctx: Con
   const { status, headers = {}, body: content } = answer;
   const text = typeof content === 'string' || hasLongList(content) ? undefined : JSON.stringify(content);
   const position = positionHeader(deps, answer);
-  await unlessUnkept(deps, early.requestId, () => key.settle({ status, headers: { ...headers, ...position }, ...(text === undefined ? {} : { body: text }) }));
+  await unlessUnkept(deps, call.requestId, () => key.settle({ status, headers: { ...headers, ...position }, ...(text === undefined ? {} : { body: text }) }));
   respond(ctx, deps, answer);
 }
 
