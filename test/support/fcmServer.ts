@@ -37,8 +37,8 @@ const failure = (code: number, status: string, message: string, details: readonl
 const fcmFailure = (code: number, status: string, errorCode: string): Answered =>
   failure(code, status, `failed: ${errorCode}`, [{ '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode }]);
 
-/** Opens it. Devices `unregistered…`, `invalid…`, `foreign…` are refused as those are. */
-export async function openFcmServer(): Promise<FcmServer> {
+/** Opens it. Devices `unregistered…`, `invalid…`, `foreign…` are refused as those are. `now`: milliseconds since the epoch. */
+export async function openFcmServer(now: () => number = Date.now): Promise<FcmServer> {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const projectId = 'gifts-test';
   const clientEmail = 'sender@gifts-test.iam.gserviceaccount.com';
@@ -50,7 +50,7 @@ export async function openFcmServer(): Promise<FcmServer> {
   const token = async (form: URLSearchParams): Promise<Answered> => {
     try {
       if (form.get('grant_type') !== 'urn:ietf:params:oauth:grant-type:jwt-bearer') throw new Error('another grant');
-      const { payload } = await jwtVerify(form.get('assertion') ?? '', publicKey, { issuer: clientEmail, audience: `${standIn.url}/token`, algorithms: ['RS256'], maxTokenAge: '1h' });
+      const { payload } = await jwtVerify(form.get('assertion') ?? '', publicKey, { issuer: clientEmail, audience: `${standIn.url}/token`, algorithms: ['RS256'], maxTokenAge: '1h', currentDate: new Date(now()) });
       if (payload['scope'] !== 'https://www.googleapis.com/auth/firebase.messaging') throw new Error('another scope');
     } catch (error) {
       return { status: 400, body: { error: 'invalid_grant', error_description: String(error) } };

@@ -72,7 +72,7 @@ export function fcmPush(settings: FcmSettings, { logger, ledger, now, timeoutMs 
       response = await fetch(url, { method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body, signal: AbortSignal.timeout(timeoutMs) });
       answer = await response.json();
     } catch (error) {
-      throw new TroubleError('FCM did not answer', { outcomeUnknown: !neverSent(error) });
+      throw new TroubleError('FCM did not answer', { outcomeUnknown: !neverSent(error), cause: error });
     }
     if (response.ok) {
       const name = answer instanceof Object && 'name' in answer && typeof answer.name === 'string' ? answer.name : undefined;

@@ -62,7 +62,7 @@ export function googleTokens({ clientEmail, privateKey, tokenUrl }: GoogleAccoun
             if (current === own) current = undefined;
             if (error instanceof NotNowError || error instanceof TroubleError) throw error;
             // A token changes nothing: whatever happened to it, no message has been sent.
-            throw new TroubleError(neverSent(error) ? 'Google cannot be reached for a token' : 'Google did not answer with a token', { outcomeUnknown: false });
+            throw new TroubleError(neverSent(error) ? 'Google cannot be reached for a token' : 'Google did not answer with a token', { outcomeUnknown: false, cause: error });
           },
         ),
       };

@@ -140,7 +140,7 @@ class NumberFault extends Error {
 /** What a failure of the library means. Its own errors and Twilio's messages hold numbers, which may not be logged. */
 function failed(error: unknown): never {
   if (error instanceof NotNowError) throw error;
-  if (!(error instanceof twilio.RestException)) throw new TroubleError('Twilio did not answer', { outcomeUnknown: !neverSent(error) });
+  if (!(error instanceof twilio.RestException)) throw new TroubleError('Twilio did not answer', { outcomeUnknown: !neverSent(error), cause: error });
   const { status, code } = error;
   const where = `HTTP ${status}${code === undefined ? '' : `, code ${code}`}`;
   const fault = code === undefined ? undefined : NUMBER_FAULTS.get(code);

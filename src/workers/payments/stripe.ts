@@ -171,7 +171,7 @@ function failed(error: unknown, now: () => number): never {
   if (error instanceof Stripe.errors.StripeRateLimitError) {
     throw new NotNowError(`Stripe limits our requests (${where})`, retryAfterMs(error.headers?.['retry-after'], now()) ?? RATE_LIMIT_PAUSE_MS);
   }
-  if (error instanceof Stripe.errors.StripeConnectionError) throw new TroubleError('Stripe did not answer', { outcomeUnknown: true });
+  if (error instanceof Stripe.errors.StripeConnectionError) throw new TroubleError('Stripe did not answer', { outcomeUnknown: true, cause: error.detail });
   if (error instanceof Stripe.errors.StripeIdempotencyError) throw new UnclearError(`Stripe knows this transaction by another request (${where})`, { outcomeUnknown: true });
   if (error instanceof Stripe.errors.StripeInvalidRequestError) throw new RefusedError(`Stripe refuses the request (${where}${error.param === undefined ? '' : `, ${error.param}`})`);
   if (statusCode === 409) throw new NotNowError(`Stripe is busy with this very request (${where})`, 0);

@@ -5,6 +5,7 @@ import type { ChargeRequest } from '../../../src/workers/messages.js';
 import type { PaymentProvider } from '../../../src/workers/payments/simulated.js';
 import { type StripeDeps, stripePayments } from '../../../src/workers/payments/stripe.js';
 import { NotNowError, RefusedError, TroubleError } from '../../../src/workers/trouble.js';
+import { rejects } from '../../support/rejects.js';
 import type { Asked, Fault } from '../../support/standIn.js';
 import { openStripeServer, type StripeServer } from '../../support/stripeServer.js';
 
@@ -15,7 +16,7 @@ let now = Date.now();
 let lines: string[] = [];
 const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
 const open = (server: StripeServer, deps: Partial<StripeDeps> = {}): PaymentProvider =>
-  stripePayments({ secretKey: server.secretKey, apiUrl: server.url }, { logger, now: () => now, timeoutMs: 150, guard: { failures: 50 }, ...deps });
+  stripePayments({ secretKey: server.secretKey, apiUrl: server.url }, { logger, now: () => now, timeoutMs: 5_000, guard: { failures: 50 }, ...deps });
 
 test.before.each(async (context) => {
   now = Date.now();
@@ -43,16 +44,6 @@ function once(server: StripeServer, fault: Fault, which: (asked: Asked) => boole
     server.fault = () => undefined;
     return fault;
   };
-}
-
-async function rejects<E extends Error>(promise: Promise<unknown>, kind: new (...args: never[]) => E, message: RegExp): Promise<E> {
-  const error = await promise.then(
-    (reply) => assert.unreachable(JSON.stringify(reply)),
-    (thrown: unknown) => thrown,
-  );
-  assert.instance(error, kind, String(error));
-  assert.match((error as E).message, message);
-  return error as E;
 }
 
 test('charges a stored card once, off-session, under the transaction as key and metadata', async ({ server, payments }) => {
@@ -114,7 +105,7 @@ test('an intent that succeeds before it can be cancelled is charged', async ({ s
 test('a decline is not answered while its intent could still succeed', async ({ server, payments }) => {
   const request = ask('pm_card_chargeDeclined');
   once(server, { kind: 'silence', when: 'undone' }, ({ path }) => path.endsWith('/cancel'));
-  await rejects(payments.charge(request), TroubleError, /did not answer/);
+  await rejects(open(server, { timeoutMs: 300 }).charge(request), TroubleError, /did not answer/);
   assert.equal(await payments.charge(request), declined('generic_decline'));
   once(server, { kind: 'answer', answer: { status: 400, body: { error: { type: 'invalid_request_error', code: 'odd', message: 'odd' } } } }, ({ path }) => path.endsWith('/cancel'));
   const other = ask('pm_card_chargeDeclined');
@@ -139,7 +130,7 @@ for (const fault of [
     let failures = 0;
     // The library itself repeats a broken connection once, under the same key.
     server.fault = (asked) => (isCreate(asked) && failures++ < 2 ? fault : undefined);
-    const error = await rejects(payments.charge(request), TroubleError, /did not answer/);
+    const error = await rejects(open(server, { timeoutMs: 150 }).charge(request), TroubleError, /did not answer/);
     assert.ok(error.outcomeUnknown);
     server.fault = () => undefined;
     assert.is((await payments.charge(request)).outcome, 'charged');
@@ -148,7 +139,7 @@ for (const fault of [
 }
 
 test('a provider that nobody listens for', async ({ server }) => {
-  const payments = stripePayments({ secretKey: server.secretKey, apiUrl: 'http://127.0.0.1:9' }, { logger, now: () => now });
+  const payments = stripePayments({ secretKey: server.secretKey, apiUrl: 'http://127.0.0.1:2' }, { logger, now: () => now });
   await rejects(payments.charge(ask()), TroubleError, /did not answer/);
 });
 
@@ -231,7 +222,7 @@ test('looks up by metadata: charged, declined and cancelled, unknown', async ({ 
   const reply = await payments.charge(good);
   assert.equal(await payments.lookUp(good), reply);
   once(server, { kind: 'silence', when: 'undone' }, ({ path }) => path.endsWith('/cancel'));
-  await payments.charge(bad).catch(() => undefined);
+  await open(server, { timeoutMs: 300 }).charge(bad).catch(() => undefined);
   assert.is(server.intents.at(-1)?.status, 'requires_payment_method');
   assert.equal(await payments.lookUp(bad), declined('generic_decline'));
   assert.is(server.intents.at(-1)?.status, 'canceled');

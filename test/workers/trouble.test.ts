@@ -1,0 +1,22 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { neverSent, retryAfterMs } from '../../src/workers/trouble.js';
+
+const test = suite('trouble');
+
+test('Retry-After in seconds or as a date', () => {
+  const now = Date.UTC(2026, 0, 1);
+  assert.is(retryAfterMs('0', now), 0);
+  assert.is(retryAfterMs(' 120 ', now), 120_000);
+  assert.is(retryAfterMs('Thu, 01 Jan 2026 00:00:30 GMT', now), 30_000);
+  assert.is(retryAfterMs('Wed, 31 Dec 2025 00:00:00 GMT', now), 0);
+  for (const header of [undefined, null, '', 'soon', '99999999999999']) assert.is(retryAfterMs(header, now), undefined, String(header));
+});
+
+test('knows what never left, however deep the reason is', () => {
+  assert.ok(neverSent(Object.assign(new Error('x'), { code: 'ECONNREFUSED' })));
+  assert.ok(neverSent(new Error('fetch failed', { cause: Object.assign(new Error('x'), { code: 'ENOTFOUND' }) })));
+  for (const error of [new Error('x'), undefined, 'ECONNREFUSED', Object.assign(new Error('x'), { code: 'ECONNRESET' }), Object.assign(new Error('x'), { code: 7 })]) assert.not(neverSent(error));
+});
+
+test.run();
