@@ -1,7 +1,9 @@
 /** The command line's one entry: finds the subcommand, runs it, and turns what it throws into a line and an exit code. */
 import { Command, CommanderError } from 'commander';
 import { ConfigError } from '../config.js';
+import { LogSealedError } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { copyCommand } from './copy.js';
 import { importCommand } from './import.js';
 import { CommandFailure, EXIT, type Terminal } from './terminal.js';
 
@@ -15,6 +17,7 @@ Example:
 
 Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted.`);
   gift.addCommand(importCommand(terminal));
+  gift.addCommand(copyCommand(terminal));
   for (const command of [gift, ...gift.commands]) {
     command.exitOverride();
     command.configureOutput({ writeOut: (text) => terminal.stdout.write(text), writeErr: (text) => terminal.stderr.write(text) });
@@ -36,7 +39,7 @@ export async function run(terminal: Terminal, args: readonly string[]): Promise<
 }
 
 function messageOf(error: unknown): string {
-  if (error instanceof CommandFailure || error instanceof ConfigError) return error.message;
+  if (error instanceof CommandFailure || error instanceof ConfigError || error instanceof LogSealedError) return error.message;
   if (error instanceof UnavailableError) return `${error.message}: try again`;
   return error instanceof Error ? error.message : String(error);
 }

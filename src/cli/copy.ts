@@ -1,0 +1,104 @@
+/** `gift copy --from … --to …`: brings a whole event log into another engine (decisions 11). */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Command } from 'commander';
+import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
+import { eventLogFile } from '../adapters/embedded/eventStoreLog.js';
+import { openEventStoreDb } from '../adapters/eventstoredb/eventStore.js';
+import { CopyInterruptedError, type CopyProgress, CopyRefusedError, copyLog } from '../commands/copyLog.js';
+import type { EventStore } from '../ports/eventStore.js';
+import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
+
+/** Characters of the bar. */
+const BAR = 24;
+
+interface CopyFlags {
+  readonly from: string;
+  readonly to: string;
+  readonly seal: boolean;
+  readonly json?: true;
+}
+
+/** The subcommand. */
+export function copyCommand(terminal: Terminal): Command {
+  return new Command('copy')
+    .summary('copy the whole event log to another engine, and seal the old one')
+    .description(`Copies every event, in order, into a log of its own id, reads it back, compares both by count and hash, and then seals the source:
+nothing can be appended to it any more. An interrupted copy is finished by repeating it. A log is a data folder or an EventStoreDB.`)
+    .requiredOption('--from <log>', 'the source: a data folder, or esdb://…')
+    .requiredOption('--to <log>', 'the target, empty or begun by an earlier copy: a data folder, or esdb://…')
+    .option('--no-seal', 'leave the source open: for a drill')
+    .option('--json', 'one JSON object on standard output')
+    .addHelpText('after', `
+The service may go on serving while the log is copied; stop it before the end, or it answers writes with 503 from the seal on.
+The keys are no part of the log: give the service on the new engine the same HASH_KEY and TOKEN_KEY (a data folder keeps them in hash.key and token.key).
+
+Examples:
+  $ gift copy --from ./data --to "esdb://127.0.0.1:2113?tls=false"
+  $ gift copy --from "esdb+discover://admin:secret@events.example.com" --to ./drill --no-seal`)
+    .action(async (flags: CopyFlags) => runCopy(terminal, flags));
+}
+
+async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags): Promise<void> {
+  const [source, target] = [placeOf(from, '--from'), placeOf(to, '--to')];
+  if (source.dir !== undefined && !existsSync(eventLogFile(source.dir))) throw new CommandFailure(`--from: there is no event log in ${from}`);
+  const logs: EventStore[] = [];
+  const progress = bar(terminal.stderr);
+  try {
+    for (const { open } of [source, target]) logs.push(await open());
+    const [sourceLog, targetLog] = logs as [EventStore, EventStore];
+    const { events, copied, hash, sealed } = await copyLog({ source: sourceLog, target: targetLog }, { seal, signal: terminal.signal, onProgress: progress.show });
+    progress.clear();
+    const words = [
+      `${events} events in both logs, ${copied} copied now; hash ${hash}`,
+      `log ${targetLog.logId} (${targetLog.engine}) is a copy of ${sourceLog.logId} (${sourceLog.engine}), which is ${sealed ? 'sealed' : 'not sealed'}`,
+    ];
+    const report = { action: 'done', events, copied, hash, sealed, from: sourceLog.logId, to: targetLog.logId };
+    await writeLines(terminal.stdout, json === true ? [JSON.stringify(report)] : words);
+  } catch (error) {
+    progress.clear();
+    if (error instanceof CopyRefusedError) throw new CommandFailure(error.message);
+    if (error instanceof CopyInterruptedError) throw new CommandFailure(error.message, error.cause === undefined ? EXIT.interrupted : EXIT.failed);
+    throw error;
+  } finally {
+    for (const log of logs) await log.close();
+  }
+}
+
+interface Place {
+  /** Of an embedded log. */
+  readonly dir?: string;
+  readonly open: () => Promise<EventStore>;
+}
+
+function placeOf(text: string, option: string): Place {
+  if (/^esdb(\+discover)?:\/\//.test(text)) return { open: async () => openEventStoreDb({ url: text }) };
+  // What follows the scheme may hold a password.
+  const scheme = /^([\w+.-]+):\/\//.exec(text)?.[1];
+  if (scheme !== undefined || text.trim() === '') {
+    throw new CommandFailure(`${option} must be a data folder, or an address that begins with esdb:// or esdb+discover://${scheme === undefined ? '' : `, not with ${scheme}://`}`, EXIT.usage);
+  }
+  const dir = resolve(text);
+  return { dir, open: async () => openEmbeddedEventStore({ dir }) };
+}
+
+/** A bar on one line of standard error, ten times a second at most, and only on a terminal. */
+function bar(stderr: Terminal['stderr']): { show: (progress: CopyProgress) => void; clear: () => void } {
+  const words = { compare: 'comparing', copy: 'copying', verify: 'reading back' };
+  let shownAt = -Infinity;
+  let shown = false;
+  return {
+    show({ step, events, share }) {
+      if (stderr.isTTY !== true || performance.now() - shownAt < 100) return;
+      shownAt = performance.now();
+      shown = true;
+      const filled = Math.round((share ?? 0) * BAR);
+      const percent = share === undefined ? '' : ` ${Math.floor(share * 100)} %`;
+      stderr.write(`\r${words[step]} ${'█'.repeat(filled)}${'░'.repeat(BAR - filled)}${percent}, ${events.toLocaleString('en-GB')} events\u001B[K`);
+    },
+    clear() {
+      if (shown) stderr.write('\r\u001B[K');
+      shown = false;
+    },
+  };
+}

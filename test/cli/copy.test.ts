@@ -1,0 +1,157 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
+import { run } from '../../src/cli/program.js';
+import type { Terminal } from '../../src/cli/terminal.js';
+import { canonicalText } from '../../src/commands/logHash.js';
+import type { EventStore, StreamAppend } from '../../src/ports/eventStore.js';
+import { event, eventsOf } from '../support/eventStoreEvents.js';
+
+interface Context {
+  dir: string;
+  from: string;
+  to: string;
+}
+
+const test = suite<Context>('cli/copy');
+
+test.before.each((context) => {
+  context.dir = mkdtempSync(join(tmpdir(), 'cli-copy-'));
+  context.from = join(context.dir, 'from');
+  context.to = join(context.dir, 'to');
+});
+
+test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
+
+async function gift(args: readonly string[], more: Partial<Terminal> & { tty?: boolean } = {}): Promise<{ code: number; out: string; err: string }> {
+  const texts = { out: '', err: '' };
+  const sink = (name: keyof typeof texts): Writable & { isTTY?: boolean } =>
+    new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        texts[name] += chunk.toString();
+        done();
+      },
+    });
+  const stderr = sink('err');
+  if (more.tty === true) stderr.isTTY = true;
+  const code = await run({ stdin: Readable.from([]), stdout: sink('out'), stderr, env: {}, signal: new AbortController().signal, ...more }, args);
+  return { code, ...texts };
+}
+
+async function within<T>(dir: string, use: (store: EventStore) => Promise<T>): Promise<T> {
+  const store = await openEmbeddedEventStore({ dir });
+  try {
+    return await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** A log of `count` events in streams of four, interleaved. */
+async function fill(dir: string, count: number): Promise<void> {
+  await within(dir, async (store) => {
+    const appends = Array.from({ length: count }, (_, n): StreamAppend => {
+      const round = Math.floor(n / (count / 4));
+      return { stream: `gift-${n % (count / 4)}`, events: [event('GiftRedeemed', { n, location_id: 'kettle-covent-garden' })], expected: round === 0 ? 'none' : round - 1 };
+    });
+    await store.appendInOrder!(appends);
+  });
+}
+
+const textsOf = async (dir: string): Promise<string[]> => within(dir, async (store) => (await eventsOf(store.readAll(undefined))).map(canonicalText));
+
+test('a folder is copied and sealed; the command line says so, and so does the sealed log', async ({ from, to }) => {
+  await fill(from, 40);
+  const { code, out, err } = await gift(['copy', '--from', from, '--to', to]);
+  assert.equal([code, err], [0, '']);
+  assert.match(out, /^40 events in both logs, 40 copied now; hash [0-9a-f]{64}\nlog \S+ \(embedded\) is a copy of \S+ \(embedded\), which is sealed\n$/);
+  assert.equal(await textsOf(to), await textsOf(from));
+  const refused = await gift(['import', fileURLToPath(new URL('../../../examples/demo.json', import.meta.url))], { env: { DATA_DIR: from } });
+  assert.is(refused.code, 1);
+  assert.match(refused.err, /^gift: the event log is sealed since it was copied to another engine: use that one \(EVENTSTORE_URL, DATA_DIR\)\n$/);
+  assert.is((await textsOf(from)).length, 40);
+});
+
+test('--json and --no-seal', async ({ from, to }) => {
+  await fill(from, 8);
+  const drill = await gift(['copy', '--from', from, '--to', to, '--no-seal', '--json']);
+  const { hash, from: fromId, to: toId, ...rest } = JSON.parse(drill.out) as Record<string, unknown>;
+  assert.equal(rest, { action: 'done', events: 8, copied: 8, sealed: false });
+  assert.match(String(hash), /^[0-9a-f]{64}$/);
+  assert.is.not(fromId, toId);
+  await within(from, async (store) => store.append('later', [event()], 'none'));
+  const real = JSON.parse((await gift(['copy', '--from', from, '--to', to, '--json'])).out) as Record<string, unknown>;
+  assert.equal([real['events'], real['copied'], real['sealed']], [9, 1, true]);
+  const words = await gift(['copy', '--from', to, '--to', join(to, 'third'), '--no-seal']);
+  assert.match(words.out, /which is not sealed\n$/);
+});
+
+test('what is not a log, or not an empty one, is refused with what to do', async ({ from, to }) => {
+  assert.equal(await gift(['copy', '--from', from, '--to', to]), { code: 1, out: '', err: `gift: --from: there is no event log in ${from}\n` });
+  assert.equal([existsSync(from), existsSync(to)], [false, false]);
+  for (const [option, text, message] of [
+    ['--from', 'mongodb://user:secret@host/gift', 'begins with esdb:// or esdb+discover://, not with mongodb://'],
+    ['--to', ' ', 'begins with esdb:// or esdb+discover://'],
+  ] as const) {
+    const args = { '--from': from, '--to': to, [option]: text };
+    const refused = await gift(['copy', ...Object.entries(args).flat()]);
+    assert.equal(refused, { code: 2, out: '', err: `gift: ${option} must be a data folder, or an address that ${message}\n` });
+  }
+  assert.is((await gift(['copy', '--from', from])).code, 2);
+  await fill(from, 4);
+  await within(to, async (store) => store.append('other', [event()], 'none'));
+  const other = await gift(['copy', '--from', from, '--to', to]);
+  assert.is(other.code, 1);
+  assert.match(other.err, /^gift: the target holds something else: .*Name an empty target/);
+  const away = await gift(['copy', '--from', from, '--to', 'esdb://user:secret@127.0.0.1:1?tls=false&maxDiscoverAttempts=1&discoveryInterval=10']);
+  assert.is(away.code, 1);
+  assert.match(away.err, /^gift: /);
+  assert.not.match(away.err, /secret/);
+});
+
+test('Ctrl-C ends it with 130, and it is gone on with; progress shows on a terminal only', async ({ from, to }) => {
+  await fill(from, 8_000);
+  const interrupted = new AbortController();
+  const stderr = Object.assign(new Writable({ write: (_chunk, _encoding, done) => (interrupted.abort(), done()) }), { isTTY: true });
+  const stopped = await gift(['copy', '--from', from, '--to', to], { stderr, signal: interrupted.signal });
+  assert.equal([stopped.code, stopped.out], [130, '']);
+  const there = (await textsOf(to)).length;
+  assert.ok(there > 0 && there < 8_000, String(there));
+  const { code, out, err } = await gift(['copy', '--from', from, '--to', to], { tty: true });
+  assert.is(code, 0);
+  assert.match(out, new RegExp(`^8000 events in both logs, ${8_000 - there} copied now`));
+  assert.match(err, /^\rcomparing [█░]{24} \d+ %, [\d,]+ events/);
+  assert.ok(err.endsWith('\r\u001B[K'), 'the bar is removed');
+});
+
+test('killed with -9 at any moment, repeating finishes it: nothing is missing, nothing stands twice', async ({ from, to }) => {
+  await fill(from, 16_000);
+  const script = fileURLToPath(new URL('../../src/cli/gift.js', import.meta.url));
+  const standing: number[] = [];
+  await within(to, async (store) => {
+    const there = async (): Promise<number> => Number((await store.end()) ?? 0);
+    for (const wanted of [1, 5_000]) {
+      const child = spawn(process.execPath, [script, 'copy', '--from', from, '--to', to, '--no-seal'], { stdio: 'ignore' });
+      const closed = once(child, 'close');
+      while ((await there()) < wanted && child.exitCode === null) await sleep(2);
+      child.kill('SIGKILL');
+      await closed;
+      standing.push(await there());
+    }
+  });
+  assert.ok(standing[0]! > 0 && standing[1]! >= 5_000 && standing[1]! < 16_000, standing.join(' '));
+  const { code, out } = await gift(['copy', '--from', from, '--to', to]);
+  assert.is(code, 0);
+  assert.match(out, new RegExp(`^16000 events in both logs, ${16_000 - standing[1]!} copied now`));
+  assert.equal(await textsOf(to), await textsOf(from));
+});
+
+test.run();
