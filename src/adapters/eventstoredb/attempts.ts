@@ -1,5 +1,6 @@
 /** Trying again what may be tried again. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LogSealedError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { AccessRefusedError } from './failures.js';
 
@@ -36,7 +37,7 @@ export async function withRetries<T>(attempt: () => Promise<T>, over: () => bool
       if (!(error instanceof UnavailableError)) throw error;
       unknown ||= error.outcomeUnknown;
       const ms = pause();
-      if (error instanceof AccessRefusedError || over() || performance.now() + ms - since > (unknown ? RETRY_MS.unknown : RETRY_MS.undone)) {
+      if (error instanceof AccessRefusedError || error instanceof LogSealedError || over() || performance.now() + ms - since > (unknown ? RETRY_MS.unknown : RETRY_MS.undone)) {
         throw unknown === error.outcomeUnknown ? error : new UnavailableError(error.message, { outcomeUnknown: unknown, cause: error });
       }
       await sleep(ms);

@@ -14,6 +14,7 @@ import { openPool } from './pool.js';
 import { openReads } from './reads.js';
 import type { EncodedEvent } from './records.js';
 import { encode } from './records.js';
+import { openSeal } from './seal.js';
 
 export { EventStoreDbError } from './log.js';
 
@@ -38,6 +39,7 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
   const reads = openReads(pool.main, timeoutMs);
   const appender = openAppender(pool.main, timeoutMs);
   const appendOnce = appendsTo({ appender, reads });
+  const seal = openSeal({ appender, reads }, timeoutMs);
   const ending = new AbortController();
   const appending = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
@@ -56,10 +58,10 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
     if (closing !== undefined) throw new UnavailableError('the event store is closed');
   }
 
-  /** A read, tried again where that may help. */
-  async function reading<T>(read: () => Promise<T>): Promise<T> {
+  /** What may be repeated, tried again where that may help. */
+  async function repeating<T>(ask: () => Promise<T>): Promise<T> {
     refuseWhenClosed();
-    return withRetries(read, () => closing !== undefined);
+    return withRetries(ask, () => closing !== undefined);
   }
 
   async function close(): Promise<void> {
@@ -84,7 +86,10 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
     async append(stream, events, expected) {
       refuseWhenClosed();
       const encoded = encodedAll(events);
-      const appended = withRetries(async () => appendOnce(stream, encoded, expected), () => closing !== undefined);
+      const appended = withRetries(async () => {
+        await seal.refuseWhenSealed();
+        return appendOnce(stream, encoded, expected);
+      }, () => closing !== undefined);
       appending.add(appended);
       try {
         return await appended;
@@ -93,7 +98,7 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
       }
     },
 
-    read: async (stream, { from = 0, limit = Number.MAX_SAFE_INTEGER } = {}) => reading(async () => reads.stream(stream, from, limit)),
+    read: async (stream, { from = 0, limit = Number.MAX_SAFE_INTEGER } = {}) => repeating(async () => reads.stream(stream, from, limit)),
 
     readAll(after, filter = {}, options = {}) {
       refuseWhenClosed();
@@ -105,10 +110,14 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
       return feed(after, filter, options, { ...source, follow: true });
     },
 
-    end: async () => reading(reads.end),
+    end: async () => repeating(reads.end),
+
+    seal: async () => repeating(seal.seal),
+
+    sealed: async () => repeating(seal.sealed),
 
     async ping() {
-      await reading(reads.end);
+      await repeating(reads.end);
     },
 
     async close() {

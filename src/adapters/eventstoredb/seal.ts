@@ -1,0 +1,63 @@
+/** The log's seal: a second event in the stream that holds its id. EventStoreDB itself would go on taking appends, so every process looks for it. */
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { LogSealedError } from '../../ports/eventStore.js';
+import type { AppendTarget } from './appends.js';
+import { LOG_STREAM } from './filters.js';
+import { encode } from './records.js';
+
+/** Nobody appends who has not looked for the seal within this time, in ms. */
+const FRESH_MS = 1_000;
+
+/** The seal. Its methods throw UnavailableError. */
+export interface Seal {
+  /** Whether the log is sealed, as the server has it. */
+  sealed(): Promise<boolean>;
+  /** To be asked before an append is sent: mostly answered from memory. @throws LogSealedError */
+  refuseWhenSealed(): Promise<void>;
+  /** Sets the seal, and waits until no process can still be appending without having seen it. */
+  seal(): Promise<void>;
+}
+
+/** @param timeoutMs how long an append may be under way */
+export function openSeal({ appender, reads }: AppendTarget, timeoutMs: number): Seal {
+  let found = false;
+  let openAt = Number.NEGATIVE_INFINITY;
+  let looking: Promise<boolean> | undefined;
+
+  async function look(): Promise<boolean> {
+    const began = performance.now();
+    if (!found) found = (await reads.last(LOG_STREAM)) > 0;
+    if (!found) openAt = began;
+    return found;
+  }
+
+  /** One look for all who ask meanwhile. */
+  async function lookOnce(): Promise<boolean> {
+    looking ??= look().finally(() => {
+      looking = undefined;
+    });
+    return looking;
+  }
+
+  return {
+    sealed: look,
+    async refuseWhenSealed() {
+      const age = performance.now() - openAt;
+      // Half-way it is looked for again without keeping anybody waiting; whoever appends next hears of a failure.
+      if (!found && age < FRESH_MS) {
+        if (age > FRESH_MS / 2) lookOnce().catch(() => undefined);
+        return;
+      }
+      if (await lookOnce()) throw new LogSealedError();
+    },
+    async seal() {
+      const commandId = randomUUID();
+      const mark = encode({ id: commandId, type: 'LogSealed', at: new Date().toISOString(), data: {}, metadata: { commandId, correlationId: commandId, by: {} } });
+      // A conflict: it is sealed already, perhaps only just.
+      await appender.send(LOG_STREAM, [mark], 0);
+      found = true;
+      await sleep(FRESH_MS + timeoutMs);
+    },
+  };
+}

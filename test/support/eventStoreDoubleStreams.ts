@@ -1,0 +1,347 @@
+/** The streams service of the double: what EventStoreDB 23.10 answers, over a log of ours. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
+import statusPb from '@eventstore/db-client/generated/status_pb.js';
+import pb from '@eventstore/db-client/generated/streams_pb.js';
+import type { AppendReq, AppendResp, BatchAppendReq, BatchAppendResp, DeleteReq, DeleteResp, ReadReq, ReadResp, TombstoneReq, TombstoneResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { IStreamsServer } from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type { ServerDuplexStream, ServerWritableStream, ServiceError } from '@grpc/grpc-js';
+import { Metadata, status } from '@grpc/grpc-js';
+import anyPb from 'google-protobuf/google/protobuf/any_pb.js';
+import type { DoubleLog, RawEvent, RawExpected, RawOutcome, RawRecord } from './eventStoreDoubleLog.js';
+
+/** What goes wrong with one append. */
+export type AppendFault =
+  /** Nothing. */
+  | 'none'
+  /** The connection ends before it is stored. */
+  | 'cutBefore'
+  /** It is stored, and the connection ends before the answer. */
+  | 'cutAfter'
+  /** It is stored and never answered. */
+  | 'unanswered'
+  /** It is stored, and answered as an unknown outcome. */
+  | 'timeoutAfter'
+  /** It is not stored, and answered as an unknown outcome. */
+  | 'timeoutBefore'
+  | 'notReady'
+  | 'accessDenied'
+  /** Stored, and answered so many ms later. */
+  | { readonly lateMs: number };
+
+/** What tests set. */
+export interface Switches {
+  /** One for each append to come, in their order; then nothing goes wrong. */
+  readonly appends: AppendFault[];
+  /** Set: this server is no leader; that one is. */
+  leader: { readonly host: string; readonly port: number } | undefined;
+  /** Set: calls end with this error instead of an answer. */
+  refuse: { readonly code: number; readonly details: string; readonly exception?: string } | undefined;
+  /** Live subscriptions say nothing of what is appended. */
+  deaf: boolean;
+  /** The least bytes that an append may not have. */
+  maxAppendBytes: number;
+}
+
+/** The service, with what tests look at. */
+export interface DoubleStreams {
+  readonly service: IStreamsServer;
+  /** Ends all subscriptions, as a server does whose reader is slower than the appends. */
+  dropSubscriptions(): void;
+  /** Reads and subscriptions under way. */
+  readonly running: () => number;
+  /** The most that ran at once since the start. */
+  readonly most: () => number;
+}
+
+const JSON_TYPE = 'application/json';
+/** A repeat that comes while the first is not stored yet is dropped; that is told so much later, in ms. */
+const DROPPED_MS = 2_000;
+/** So many messages may wait for a live subscription's reader. */
+const LIVE_BUFFER = 32;
+
+/** @param cut ends all connections */
+export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => void): DoubleStreams {
+  const subscriptions = new Set<(error: Partial<ServiceError>) => void>();
+  const storing = new Set<string>();
+  let running = 0;
+  let most = 0;
+
+  /** What keeps a call from being served, if anything. */
+  function refusal(metadata: Metadata): Partial<ServiceError> | undefined {
+    if (switches.refuse !== undefined) return errorOf(switches.refuse.code, switches.refuse.details, switches.refuse.exception);
+    if (switches.leader === undefined || metadata.get('requires-leader')[0] !== 'true') return undefined;
+    const { host, port } = switches.leader;
+    return errorOf(status.NOT_FOUND, 'Leader info available', 'not-leader', { 'leader-endpoint-host': host, 'leader-endpoint-port': String(port) });
+  }
+
+  async function store(stream: string, events: readonly RawEvent[], expected: RawExpected): Promise<RawOutcome | 'dropped' | 'large'> {
+    if (events.reduce((size, { type, data, metadata }) => size + type.length * 2 + data.length + metadata.length, 0) > switches.maxAppendBytes) return 'large';
+    const first = events[0]!.id;
+    if (storing.has(first)) return 'dropped';
+    storing.add(first);
+    try {
+      return await log.append(stream, events, expected);
+    } finally {
+      storing.delete(first);
+    }
+  }
+
+  async function batch(request: BatchAppendReq, metadata: Metadata, call: ServerDuplexStream<BatchAppendReq, BatchAppendResp>): Promise<void> {
+    const fault = switches.appends.shift() ?? 'none';
+    const options = request.getOptions()!;
+    const stream = nameOf(options.getStreamIdentifier());
+    const answer = (fill: (response: BatchAppendResp) => void): void => {
+      const response = new pb.BatchAppendResp().setCorrelationId(request.getCorrelationId()).setStreamIdentifier(options.getStreamIdentifier());
+      fill(response);
+      if (!call.destroyed) call.write(response);
+    };
+    const refused = refusal(metadata);
+    if (refused !== undefined) return void call.emit('error', refused);
+    if (fault === 'cutBefore') return cut();
+    if (fault === 'notReady') return answer((response) => response.setError(errorStatus('google.protobuf.Empty', new shared.Empty(), 'Server Is Not Ready')));
+    if (fault === 'accessDenied') return answer((response) => response.setError(errorStatus('event_store.client.AccessDenied', new shared.AccessDenied())));
+    const timeout = (): void => answer((response) => response.setError(errorStatus('event_store.client.Timeout', new shared.Timeout())));
+    if (fault === 'timeoutBefore') return timeout();
+    const events = request.getProposedMessagesList().map((message) => rawEvent(message));
+    const wrongId = events.find(({ id }) => !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id));
+    if (wrongId !== undefined) return answer((response) => response.setError(errorStatus('event_store.client.BadRequest', new shared.BadRequest().setMessage(`Unrecognized Guid format: ${wrongId.id}`))));
+    const expected = expectedOf(options.hasAny(), options.hasNoStream(), options.hasStreamExists(), options.getStreamPosition());
+    const outcome = await store(stream, events, expected);
+    if (outcome === 'dropped') {
+      await sleep(DROPPED_MS, undefined, { ref: false });
+      return timeout();
+    }
+    if (fault === 'cutAfter') return cut();
+    if (fault === 'unanswered') return;
+    if (fault === 'timeoutAfter') return timeout();
+    if (typeof fault === 'object') await sleep(fault.lateMs);
+    answer((response) => {
+      if (outcome === 'large') response.setError(errorStatus('event_store.client.MaximumAppendSizeExceeded', new shared.MaximumAppendSizeExceeded().setMaxappendsize(switches.maxAppendBytes)));
+      else if (outcome === 'deleted') response.setError(errorStatus('event_store.client.StreamDeleted', new shared.StreamDeleted().setStreamIdentifier(options.getStreamIdentifier())));
+      else if ('conflict' in outcome) response.setError(errorStatus('event_store.client.WrongExpectedVersion', wrongVersion(outcome.conflict)));
+      else {
+        const position = new shared.AllStreamPosition().setCommitPosition(String(outcome.commit)).setPreparePosition(String(outcome.commit));
+        response.setSuccess(new pb.BatchAppendResp.Success().setCurrentRevision(String(outcome.revision)).setPosition(position));
+      }
+    });
+  }
+
+  async function read(call: ServerWritableStream<ReadReq, ReadResp>): Promise<void> {
+    const options = call.request.getOptions()!;
+    const back = options.getReadDirection() === 1;
+    const limit = Math.min(Number(options.getCount()), Number.MAX_SAFE_INTEGER);
+    if (options.hasSubscription()) return subscribe(call, options);
+    if (options.hasAll()) {
+      for (const record of await log.logBack(limit, matcherOf(options.getFilter()))) await send(call, eventResponse(record));
+      return void call.end();
+    }
+    const from = options.getStream()!;
+    const stream = nameOf(from.getStreamIdentifier());
+    const revision = from.hasRevision() ? Number(from.getRevision()) : undefined;
+    const records = back ? await log.readBack(stream, revision, limit) : await log.read(stream, revision ?? 0, limit);
+    if (records === 'deleted') {
+      throw errorOf(status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, 'stream-deleted', { 'stream-name': stream });
+    }
+    if (records === undefined) {
+      await send(call, new pb.ReadResp().setStreamNotFound(new pb.ReadResp.StreamNotFound().setStreamIdentifier(from.getStreamIdentifier())));
+      return void call.end();
+    }
+    for (const record of records) await send(call, eventResponse(record));
+    call.end();
+  }
+
+  async function subscribe(call: ServerWritableStream<ReadReq, ReadResp>, options: ReadReq.Options): Promise<void> {
+    const ending = new AbortController();
+    const matches = matcherOf(options.getFilter());
+    const window = options.getFilter()!.getMax() * options.getFilter()!.getCheckpointintervalmultiplier();
+    const at = options.getAll()!.getPosition();
+    let live = false;
+    let waiting = 0;
+    let passed = 0;
+    let dropped: Partial<ServiceError> | undefined;
+    const drop = (error: Partial<ServiceError>): void => {
+      dropped ??= error;
+      ending.abort();
+    };
+    subscriptions.add(drop);
+    call.setMaxListeners(0);
+    call.on('cancelled', () => ending.abort());
+    call.on('close', () => ending.abort());
+    const tell = async (response: ReadResp): Promise<void> => {
+      if (!live) return send(call, response);
+      waiting += 1;
+      if (waiting > LIVE_BUFFER) drop(tooSlow());
+      void send(call, response).then(() => (waiting -= 1));
+    };
+    try {
+      await send(call, new pb.ReadResp().setConfirmation(new pb.ReadResp.SubscriptionConfirmation().setSubscriptionId('double')));
+      for await (const { records, caughtUp } of log.follow(at === undefined ? undefined : Number(at.getCommitPosition()), ending.signal)) {
+        if (live && switches.deaf) continue;
+        for (const record of records) {
+          if (ending.signal.aborted) break;
+          passed += 1;
+          if (matches(record)) await tell(eventResponse(record));
+          if (passed < window) continue;
+          passed = 0;
+          await tell(new pb.ReadResp().setCheckpoint(new pb.ReadResp.Checkpoint().setCommitPosition(String(record.commit)).setPreparePosition(String(record.commit))));
+        }
+        if (ending.signal.aborted) break;
+        if (!caughtUp || live) continue;
+        await send(call, new pb.ReadResp().setCaughtUp(new pb.ReadResp.CaughtUp()));
+        live = true;
+      }
+      if (dropped !== undefined) throw dropped;
+    } finally {
+      subscriptions.delete(drop);
+    }
+  }
+
+  const failing = (call: { emit(event: 'error', error: unknown): boolean }): ((error: unknown) => void) => (error) => void call.emit('error', error instanceof Error ? errorOf(status.INTERNAL, error.message) : error);
+
+  const service: IStreamsServer = {
+    read(call) {
+      const refused = refusal(call.metadata);
+      if (refused !== undefined) return void call.emit('error', refused);
+      running += 1;
+      most = Math.max(most, running);
+      read(call).catch(failing(call)).finally(() => (running -= 1));
+    },
+    batchAppend(call) {
+      const refused = refusal(call.metadata);
+      if (refused !== undefined) return void call.emit('error', refused);
+      call.on('data', (request: BatchAppendReq) => void batch(request, call.metadata, call).catch(failing(call)));
+      call.on('end', () => call.end());
+      call.on('error', () => undefined);
+    },
+    append(call, callback) {
+      const requests: AppendReq[] = [];
+      call.on('data', (request: AppendReq) => requests.push(request));
+      call.on('error', () => undefined);
+      call.on('end', () => {
+        const options = requests[0]!.getOptions()!;
+        const expected = expectedOf(options.hasAny(), options.hasNoStream(), options.hasStreamExists(), options.getRevision());
+        store(nameOf(options.getStreamIdentifier()), requests.slice(1).map((request) => rawEvent(request.getProposedMessage()!)), expected).then((outcome) => {
+          if (typeof outcome === 'string') callback(errorOf(status.FAILED_PRECONDITION, outcome) as ServiceError);
+          else callback(null, appendResponse(outcome));
+        }, (error: Error) => callback(errorOf(status.INTERNAL, error.message) as ServiceError));
+      });
+    },
+    delete(call, callback) {
+      log.remove(nameOf(call.request.getOptions()?.getStreamIdentifier()), false).then(() => callback(null, deleted<DeleteReq, DeleteResp>(new pb.DeleteResp())), callback);
+    },
+    tombstone(call, callback) {
+      log.remove(nameOf(call.request.getOptions()?.getStreamIdentifier()), true).then(() => callback(null, deleted<TombstoneReq, TombstoneResp>(new pb.TombstoneResp())), callback);
+    },
+  } as IStreamsServer;
+
+  return {
+    service,
+    dropSubscriptions() {
+      for (const drop of subscriptions) drop(tooSlow());
+    },
+    running: () => running,
+    most: () => most,
+  };
+}
+
+function tooSlow(): Partial<ServiceError> {
+  return errorOf(status.ABORTED, 'Operation timed out: Consumer too slow to handle event while live. Client resubscription required.');
+}
+
+function deleted<_Request, Response extends DeleteResp | TombstoneResp>(response: Response): Response {
+  return response;
+}
+
+function errorOf(code: number, details: string, exception?: string, more: Readonly<Record<string, string>> = {}): Partial<ServiceError> {
+  const metadata = new Metadata();
+  if (exception !== undefined) metadata.set('exception', exception);
+  for (const [name, value] of Object.entries(more)) metadata.set(name, value);
+  return { code, details, metadata };
+}
+
+function errorStatus(name: string, details: { serializeBinary(): Uint8Array }, message = name.split('.').at(-1)!): InstanceType<typeof statusPb.Status> {
+  const packed = new anyPb.Any();
+  packed.pack(details.serializeBinary(), name);
+  return new statusPb.Status().setMessage(message).setDetails(packed);
+}
+
+function wrongVersion(actual: number): InstanceType<typeof shared.WrongExpectedVersion> {
+  const wrong = new shared.WrongExpectedVersion();
+  return actual === -1 ? wrong.setCurrentNoStream(new shared.Empty()) : wrong.setCurrentStreamRevision(String(actual));
+}
+
+function appendResponse(outcome: Exclude<RawOutcome, 'deleted'>): AppendResp {
+  const response = new pb.AppendResp();
+  if ('conflict' in outcome) {
+    const wrong = new pb.AppendResp.WrongExpectedVersion();
+    return response.setWrongExpectedVersion(outcome.conflict === -1 ? wrong.setCurrentNoStream(new shared.Empty()) : wrong.setCurrentRevision(String(outcome.conflict)));
+  }
+  const position = new pb.AppendResp.Position().setCommitPosition(String(outcome.commit)).setPreparePosition(String(outcome.commit));
+  return response.setSuccess(new pb.AppendResp.Success().setCurrentRevision(String(outcome.revision)).setPosition(position));
+}
+
+function expectedOf(any: boolean, none: boolean, exists: boolean, revision: string): RawExpected {
+  if (any) return 'any';
+  if (none) return 'none';
+  return exists ? 'exists' : Number(revision);
+}
+
+function nameOf(identifier: InstanceType<typeof shared.StreamIdentifier> | undefined): string {
+  return Buffer.from(identifier!.getStreamName_asU8()).toString();
+}
+
+function rawEvent(message: BatchAppendReq.ProposedMessage | AppendReq.ProposedMessage): RawEvent {
+  const metadata = message.getMetadataMap();
+  return {
+    id: message.getId()!.getString(),
+    type: String(metadata.get('type')),
+    contentType: String(metadata.get('content-type')),
+    data: Buffer.from(message.getData_asU8()),
+    metadata: Buffer.from(message.getCustomMetadata_asU8()),
+  };
+}
+
+function eventResponse({ id, type, contentType, data, metadata, stream, revision, commit, created }: RawRecord): ReadResp {
+  const record = new pb.ReadResp.ReadEvent.RecordedEvent()
+    .setId(new shared.UUID().setString(id))
+    .setStreamIdentifier(new shared.StreamIdentifier().setStreamName(Buffer.from(stream)))
+    .setStreamRevision(String(revision))
+    .setCommitPosition(String(commit))
+    .setPreparePosition(String(commit))
+    .setData(data)
+    .setCustomMetadata(metadata);
+  record.getMetadataMap().set('type', type).set('content-type', contentType || JSON_TYPE).set('created', String(BigInt(created) * 10_000n));
+  return new pb.ReadResp().setEvent(new pb.ReadResp.ReadEvent().setEvent(record).setCommitPosition(String(commit)));
+}
+
+/** The server's filters; regular expressions are .NET's. Lists of prefixes compare by the rules of a language: a letter and its accent are one. */
+function matcherOf(filter: ReadReq.Options.FilterOptions | undefined): (record: RawRecord) => boolean {
+  if (filter === undefined) return () => true;
+  const expression = (filter.hasEventType() ? filter.getEventType() : filter.getStreamIdentifier())!;
+  const text = (record: RawRecord): string => (filter.hasEventType() ? record.type : record.stream);
+  const ordinary = (record: RawRecord): boolean => record.stream !== '$epoch-information';
+  if (expression.getRegex() !== '') {
+    const regex = new RegExp(expression.getRegex().replaceAll('\\z', '$'));
+    return (record) => ordinary(record) && regex.test(text(record));
+  }
+  const prefixes = expression.getPrefixList().map((prefix) => prefix.normalize('NFC'));
+  return (record) => ordinary(record) && prefixes.some((prefix) => text(record).normalize('NFC').startsWith(prefix));
+}
+
+/** Waits for a reader that is slower; a call that has ended takes nothing any more. */
+async function send(call: ServerWritableStream<ReadReq, ReadResp>, response: ReadResp): Promise<void> {
+  if (call.cancelled || call.destroyed) return;
+  if (call.write(response)) return;
+  await new Promise<void>((resolve) => {
+    const done = (): void => {
+      call.off('drain', done);
+      call.off('close', done);
+      call.off('cancelled', done);
+      resolve();
+    };
+    call.on('drain', done);
+    call.on('close', done);
+    call.on('cancelled', done);
+  });
+}
