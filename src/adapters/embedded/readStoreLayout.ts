@@ -1,5 +1,6 @@
 /** How a collection lies in SQLite: one table a version, one column a field that some index names. */
 import type { CollectionSpec, Scalar } from '../../ports/readStore.js';
+import { collectionNameOf } from '../readStoreRules.js';
 
 /** A field that can be queried and the column that holds its value. */
 export interface FieldColumn {
@@ -44,28 +45,14 @@ export function sqlScalar(value: Scalar): SqlScalar {
   return typeof value === 'boolean' ? (value ? TRUE : FALSE) : value;
 }
 
-/** The value of a body's field that a query can find: anything but a finite number, a string or a boolean counts as absent. */
-export function scalarOf(value: unknown): Scalar {
-  switch (typeof value) {
-    case 'string':
-    case 'boolean':
-      return value;
-    case 'number':
-      return Number.isFinite(value) ? value : null;
-    default:
-      return null;
-  }
-}
-
 function makeLayout(collection: CollectionSpec): Layout {
   const { name, version, indexes } = collection;
-  if (!/^[a-z0-9_]+$/.test(name)) throw new Error(`collection name ${JSON.stringify(name)}: only lower-case letters, digits and _`);
-  if (!Number.isSafeInteger(version) || version < 1) throw new Error(`collection ${name}: version ${version} is not a whole number from 1`);
+  const label = collectionNameOf(collection);
   const table = `doc_${name}_${version}`;
   const fields = new Set(indexes.flatMap((index) => index.fields).filter((field) => field !== 'id'));
   const columns = [...fields].map((field) => ({ field, column: columnOf(field) }));
   const layout = {
-    name: `${name}@${version}`,
+    name: label,
     table: quoted(table),
     columns,
     indexes: indexes.map((index) => {

@@ -1,7 +1,8 @@
 /** Turns batches into messages for the writer, a slice at a time, so that the event loop is never held up by a big one. */
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
 import type { Scalar, StoredDocument, WriteBatch } from '../../ports/readStore.js';
-import { layoutOf, scalarOf } from './readStoreLayout.js';
+import { scalarOf } from '../readStoreRules.js';
+import { layoutOf } from './readStoreLayout.js';
 import type { FieldColumn } from './readStoreLayout.js';
 import type { WriterLink } from './readStoreLink.js';
 import type { PackedBatch } from './readStoreMessages.js';

@@ -1,5 +1,6 @@
 /** Turns the port's queries into SQL, from declared fields only. */
 import type { Condition, Query, Scalar } from '../../ports/readStore.js';
+import { afterPrefix, conditionsOf } from '../readStoreRules.js';
 import { sqlScalar } from './readStoreLayout.js';
 import type { Layout, SqlScalar } from './readStoreLayout.js';
 
@@ -12,15 +13,13 @@ export interface Sql {
 type Bounds = Extract<Condition, { gt?: Scalar }>;
 
 const OPERATORS = { gte: '>=', gt: '>', lte: '<=', lt: '<' } as const;
-const KNOWN = new Set(['in', 'prefix', ...Object.keys(OPERATORS)]);
 
 /**
  * What follows `FROM` for a query, without order and page.
- * @throws Error when the query's fields (those it sorts by too) are not the first fields of one index.
+ * @throws Error when the query's fields (those it sorts by too) are not the first fields of one index, or a condition has an unknown operator.
  */
 export function whereOf(layout: Layout, query: Query): Sql {
-  const where = Object.entries(query.where ?? {}).filter(([, condition]) => condition !== undefined);
-  refuseUndeclared(layout, [...where.map(([field]) => field), ...(query.sort ?? []).map(([field]) => field)]);
+  const where = conditionsOf(layout.name, layout.indexes, query);
   const terms: string[] = [];
   const parameters: SqlScalar[] = [];
   for (const [field, condition] of where) {
@@ -39,29 +38,6 @@ export function pageOf(layout: Layout, query: Query): Sql {
   return { text: ` ORDER BY ${order.join(', ')} LIMIT ? OFFSET ?`, parameters: [query.limit ?? -1, query.skip ?? 0] };
 }
 
-/** The first string that is greater than all that begin with `prefix`, as UTF-8 bytes compare; `undefined`: there is none. */
-export function afterPrefix(prefix: string): string | undefined {
-  const points = Array.from(prefix);
-  for (let last = points.pop(); last !== undefined; last = points.pop()) {
-    const point = last.codePointAt(0) as number;
-    // The surrogates are no characters of UTF-8.
-    if (point < 0x10ffff) return points.join('') + String.fromCodePoint(point === 0xd7ff ? 0xe000 : point + 1);
-  }
-  return undefined;
-}
-
-function refuseUndeclared(layout: Layout, used: readonly string[]): void {
-  const fields = [...new Set(used)].filter((field) => field !== 'id');
-  if (fields.length === 0) return;
-  const unknown = fields.find((field) => !layout.columns.some((column) => column.field === field));
-  if (unknown !== undefined) throw new Error(`${layout.name}: field ${unknown} is in none of its indexes`);
-  const covered = layout.indexes.some((index) => {
-    const first = index.fields.slice(0, fields.length);
-    return fields.every((field) => first.includes(field));
-  });
-  if (!covered) throw new Error(`${layout.name}: fields ${fields.join(', ')} are not the first fields of one index`);
-}
-
 function columnOf(layout: Layout, field: string): string {
   return layout.columns.find((column) => column.field === field)?.column ?? 'id';
 }
@@ -70,9 +46,6 @@ function termOf(layout: Layout, field: string, condition: Condition): Sql {
   const column = columnOf(layout, field);
   if (condition === null) return { text: `${column} IS NULL`, parameters: [] };
   if (typeof condition !== 'object') return { text: `${column} = ?`, parameters: [sqlScalar(condition)] };
-  const operators = Object.keys(condition);
-  const unknown = operators.find((operator) => !KNOWN.has(operator));
-  if (unknown !== undefined || operators.length === 0) throw new Error(`${layout.name}: the condition on ${field} has ${unknown ?? 'no operator'}`);
   if ('in' in condition) return anyOf(column, condition.in);
   if ('prefix' in condition) return beginsWith(column, condition.prefix);
   return between(column, condition);

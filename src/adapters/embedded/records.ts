@@ -1,11 +1,9 @@
 /** Records in SQLite: compare-and-set decided in the writer's transaction, so it holds across processes; reads on the main thread. */
 import type { Database } from 'better-sqlite3';
 import type { Records, StoredRecord } from '../../ports/readStore.js';
+import { afterPrefix, recordJson } from '../readStoreRules.js';
 import type { RecordRequest } from './readStoreMessages.js';
-import { afterPrefix } from './readStoreQuery.js';
 
-/** The most characters a key may have. */
-const MAX_KEY_LENGTH = 200;
 /** So many expired records are taken away at once. */
 const SWEEP_ROWS = 200;
 
@@ -62,10 +60,7 @@ export function openRecords(database: Database, { read, change }: RecordsAccess)
       return row === undefined ? undefined : recordOf<V>(row);
     },
     async put(key, value, options = {}) {
-      refuseLong(key);
-      const json = JSON.stringify(value) as string | undefined;
-      if (json === undefined) throw new TypeError(`record ${key}: its value is not JSON`);
-      return change<number | undefined>({ kind: 'put', key, value: json, expected: options.expected, expiresAt: options.expiresAt });
+      return change<number | undefined>({ kind: 'put', key, value: recordJson(key, value), expected: options.expected, expiresAt: options.expiresAt });
     },
     async delete(key, expected) {
       return change<boolean>({ kind: 'delete', key, expected });
@@ -76,10 +71,6 @@ export function openRecords(database: Database, { read, change }: RecordsAccess)
       return rows.map((row) => recordOf<V>(row));
     },
   };
-}
-
-function refuseLong(key: string): void {
-  if (key.length > MAX_KEY_LENGTH) throw new Error(`a record's key has at most ${MAX_KEY_LENGTH} characters, not ${key.length}`);
 }
 
 function recordOf<V>([key, value, version, expiresAt]: Row): StoredRecord<V> {

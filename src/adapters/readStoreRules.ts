@@ -1,0 +1,72 @@
+/** What every read store does alike: which queries it takes, which values it finds, where strings that begin alike end. */
+import type { CollectionSpec, Condition, Query, Scalar } from '../ports/readStore.js';
+
+/** The most characters a record's key may have. */
+const MAX_KEY_LENGTH = 200;
+
+const OPERATORS = new Set(['in', 'prefix', 'gte', 'gt', 'lte', 'lt']);
+
+/** The name of a collection's version, for messages and its checkpoint: `gifts@3`. @throws Error when it can't be part of a stored name. */
+export function collectionNameOf({ name, version }: CollectionSpec): string {
+  if (!/^[a-z0-9_]+$/.test(name)) throw new Error(`collection name ${JSON.stringify(name)}: only lower-case letters, digits and _`);
+  if (!Number.isSafeInteger(version) || version < 1) throw new Error(`collection ${name}: version ${version} is not a whole number from 1`);
+  return `${name}@${version}`;
+}
+
+/** The value of a body's field that a query can find: anything but a finite number, a string or a boolean counts as absent. */
+export function scalarOf(value: unknown): Scalar {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return value;
+    case 'number':
+      return Number.isFinite(value) ? value : null;
+    default:
+      return null;
+  }
+}
+
+/** The query's conditions. @throws Error when one has an unknown operator or none, or the fields are not the first of one index. */
+export function conditionsOf(collection: string, indexes: readonly { readonly fields: readonly string[] }[], query: Query): [field: string, condition: Condition][] {
+  const where = Object.entries(query.where ?? {}).filter(([, condition]) => condition !== undefined);
+  refuseUndeclared(collection, indexes, [...where.map(([field]) => field), ...(query.sort ?? []).map(([field]) => field)]);
+  for (const [field, condition] of where) {
+    if (condition === null || typeof condition !== 'object') continue;
+    const operators = Object.keys(condition);
+    const unknown = operators.find((operator) => !OPERATORS.has(operator));
+    if (unknown !== undefined || operators.length === 0) throw new Error(`${collection}: the condition on ${field} has ${unknown ?? 'no operator'}`);
+  }
+  return where;
+}
+
+/** @param indexes their fields without `id`, which every index has. */
+function refuseUndeclared(collection: string, indexes: readonly { readonly fields: readonly string[] }[], used: readonly string[]): void {
+  const fields = [...new Set(used)].filter((field) => field !== 'id');
+  if (fields.length === 0) return;
+  const unknown = fields.find((field) => !indexes.some((index) => index.fields.includes(field)));
+  if (unknown !== undefined) throw new Error(`${collection}: field ${unknown} is in none of its indexes`);
+  const covered = indexes.some((index) => {
+    const first = index.fields.slice(0, fields.length);
+    return fields.every((field) => first.includes(field));
+  });
+  if (!covered) throw new Error(`${collection}: fields ${fields.join(', ')} are not the first fields of one index`);
+}
+
+/** The first string that is greater than all that begin with `prefix`, as UTF-8 bytes compare; `undefined`: there is none. */
+export function afterPrefix(prefix: string): string | undefined {
+  const points = Array.from(prefix);
+  for (let last = points.pop(); last !== undefined; last = points.pop()) {
+    const point = last.codePointAt(0) as number;
+    // The surrogates are no characters of UTF-8.
+    if (point < 0x10ffff) return points.join('') + String.fromCodePoint(point === 0xd7ff ? 0xe000 : point + 1);
+  }
+  return undefined;
+}
+
+/** A record's value as it is stored. @throws when the key is too long or the value no JSON. */
+export function recordJson(key: string, value: unknown): string {
+  if (key.length > MAX_KEY_LENGTH) throw new Error(`a record's key has at most ${MAX_KEY_LENGTH} characters, not ${key.length}`);
+  const json = JSON.stringify(value) as string | undefined;
+  if (json === undefined) throw new TypeError(`record ${key}: its value is not JSON`);
+  return json;
+}
