@@ -17,6 +17,7 @@ export function health(readiness: Readiness): Middleware {
   return async (ctx, next) => {
     const path = ctx.path.replace(/(?<=.)\/$/, '');
     if (path !== '/healthz' && path !== '/readyz') return next();
+    (ctx.state as { route?: string }).route = path;
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw new HttpError('method_not_allowed', { headers: { Allow: 'GET, HEAD' } });
     ctx.set('Cache-Control', 'no-store');
     ctx.type = 'application/json';

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
-import { cutGiftIds } from '../logger.js';
 import { HttpError, answerOf } from './errors.js';
 import { type PipelineDeps, type RequestState, serve } from './pipeline.js';
 import type { Route } from './route.js';
@@ -43,8 +42,10 @@ export function application(logger: Logger, middlewares: readonly Middleware[], 
 
 /** A known path with another method: 405 with `Allow`; anything else: 404. */
 const unmatched: Middleware = (ctx) => {
-  const layers = (ctx as Context & { matched?: readonly { readonly methods: readonly string[] }[] }).matched ?? [];
-  if (layers.length === 0) throw new HttpError('not_found');
+  const layers = (ctx as Context & { matched?: readonly { readonly path: string; readonly methods: readonly string[] }[] }).matched ?? [];
+  const [first] = layers;
+  if (first === undefined) throw new HttpError('not_found');
+  (ctx.state as RequestState).route = first.path;
   const allowed = [...new Set(layers.flatMap((layer) => layer.methods))].sort();
   throw new HttpError('method_not_allowed', { headers: { Allow: allowed.join(', ') } });
 };
@@ -65,7 +66,8 @@ function outermost(logger: Logger): Middleware {
       {
         req: state.requestId,
         method: ctx.method,
-        route: state.route ?? cutGiftIds(ctx.path.slice(0, 200)),
+        // A path that is none of ours may hold anything: an id with a typing error, a phone number.
+        route: state.route ?? 'unknown',
         status: ctx.status,
         ms: Math.round((performance.now() - started) * 10) / 10,
         ...callerOf(state),

@@ -180,6 +180,23 @@ test('405 with Allow for every other method of a path, 404 for no path, with and
   }
 });
 
+test('the access log names routes by pattern, and a path that is none of them not at all', async () => {
+  const routeOf = (id: string): unknown => service.log.map((line) => JSON.parse(line) as Json).find((line) => line.req === id)?.route;
+  const token = await service.userToken('ann');
+  const rows: [string, string, string][] = [
+    ['GET', `/api/v2/gifts/${gift}/`, '/api/v2/gifts/:giftId'],
+    ['PUT', `/api/v2/gifts/${gift}`, '/api/v2/gifts/:giftId'],
+    ['GET', `/api/v2/gifts/${gift}/nothing`, 'unknown'],
+    ['GET', '/healthz/', '/healthz'],
+    ['POST', '/readyz', '/readyz'],
+    ['GET', '/docs', '/docs'],
+  ];
+  for (const [index, [method, path, route]] of rows.entries()) {
+    await ask(method, path, { token, headers: { 'x-request-id': `logged-${index}` } });
+    if (service.log.length > 0) assert.equal(routeOf(`logged-${index}`), route, path);
+  }
+});
+
 test('HEAD answers as GET does, without a body', async () => {
   const token = await service.userToken('ann');
   for (const path of ['/api/v2/products', `/api/v2/gifts/${gift}`, `/api/v2/gifts/${UNKNOWN}`, '/nothing', '/openapi.json', '/docs']) {

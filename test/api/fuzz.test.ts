@@ -141,7 +141,8 @@ function requests({ method, path, operation }: DescribedOperation): fc.Arbitrary
   );
   // Most requests carry few of these, so that most get through to what comes after them.
   const fewHeaders = fc.oneof({ weight: 5, arbitrary: fc.constant({}) }, { weight: 2, arbitrary: headers });
-  const content = (operation['requestBody'] as Json)?.content?.['application/json']?.schema as Json | undefined;
+  const requestBody = operation['requestBody'] as Json;
+  const content: Json = requestBody?.content['application/json'].schema;
   const body =
     content === undefined
       ? fc.option(fc.constantFrom('{}', '{'), { freq: 8 })

@@ -1,0 +1,367 @@
+/**
+ * What is secret or personal shows nowhere but where it must: gathered from the log by the classes of its events' fields, and looked for in every answer to
+ * every caller, in every log line and in what is stored beside the log.
+ */
+import assert from 'node:assert/strict';
+import { hashSync } from '@node-rs/argon2';
+import { suite } from 'uvu';
+import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
+import { FIELD_CLASSES, type FieldClasses } from '../../src/domain/fieldClasses.js';
+import { shortcodeOf } from '../../src/domain/giftIds.js';
+import type { RecordedEvent } from '../../src/ports/eventStore.js';
+import { answerOf, checked } from '../support/answers.js';
+import { purchaseOf } from '../support/giftFlow.js';
+import { type Json, type Reply, type Service, eventually, request, startService } from '../support/service.js';
+import { operationsOf } from './openapiCheck.js';
+
+const test = suite('privacy');
+let service: Service;
+
+const hashed = (secret: string): string => hashSync(secret, { memoryCost: 64, timeCost: 1, parallelism: 1 });
+const PHONES = { mia: '+447700900211', olivia: '+447700900212', nobody: '+447700900213', failing: '+15005550001' };
+const person = (id: string, more: object = {}): object => ({ id, username: `${id}@test.example`, password_hash: hashed(`${id}-password`), name: `${id} Personal-Name`, ...more });
+const KEYS = { TOKEN_KEY: 'token-key-of-the-privacy-test-0123456789', HASH_KEY: 'hash-key-of-the-privacy-test-0123456789' };
+
+const CATALOGUE = {
+  integrations: [{ id: '1', name: 'Till' }],
+  merchants: [{ id: 'm-a', name: 'A', adjustment_codes: ['A1'] }, { id: 'm-b', name: 'B', adjustment_codes: ['B1'] }],
+  brands: [{ id: 'b-a', name: 'Brand A', merchant_id: 'm-a', integration_id: '1' }, { id: 'b-b', name: 'Brand B', merchant_id: 'm-b', integration_id: '1' }, { id: 'b-hidden', name: 'Hidden', merchant_id: 'm-b', visible_to: ['olivia'] }],
+  stores: [{ id: 's-a', brand_id: 'b-a', name: 'Store A', longitude: -0.1, latitude: 51.5 }, { id: 's-b', brand_id: 'b-b', name: 'Store B', longitude: -0.2, latitude: 51.6 }],
+  segments: [{ id: 'g-pin', name: 'Pins', voucherType: 'alpha/pin', expiry: 30 }, { id: 'g-qr', name: 'Codes', voucherType: 'qr', expiry: 30 }],
+  products: [
+    { id: 'p-pin', brand_id: 'b-a', name: 'With a pin', sale_price: 100, segments: ['g-pin'] },
+    { id: 'p-qr', brand_id: 'b-a', name: 'With a code', sale_price: 100, segments: ['g-qr'] },
+    { id: 'p-hidden', brand_id: 'b-hidden', name: 'Hidden product', sale_price: 100 },
+  ],
+  categories: [{ id: 'c', name: 'All', products: ['p-pin', 'p-qr', 'p-hidden'] }],
+  users: [
+    person('olivia', { phone_number: PHONES.olivia, device_tokens: ['device-token-of-olivia'] }),
+    person('noah', { device_tokens: ['device-token-of-noah'] }),
+    person('mia', { phone_number: PHONES.mia, device_tokens: ['device-token-of-mia'] }),
+    person('zed'),
+    person('till-a', { merchant_id: 'm-a', permissions: ['redeem', 'unredeem'] }),
+    person('till-b', { merchant_id: 'm-b', permissions: ['redeem', 'unredeem'] }),
+    person('till-mute', { merchant_id: 'm-a', permissions: [] }),
+    person('helper', { roles: ['support'] }),
+    person('checker', { roles: ['auditor'] }),
+  ],
+  clients: [{ id: 'privacy-client', secret_hash: hashed('privacy-client-secret'), name: 'App' }],
+  payment_methods: [
+    { reference: 'pm_card_visa', kind: 'card', users: ['olivia', 'noah'], customer: 'cus_of_olivia_and_noah' },
+    { reference: 'pm_card_flaky', kind: 'card', users: ['olivia'], customer: 'cus_flaky_olivia' },
+    { reference: 'pm_card_visa_chargeDeclined', kind: 'card', users: ['olivia'] },
+  ],
+  voucher_codes: Array.from({ length: 12 }, (_, index) => ({ segment_id: 'g-pin', code: `POOLCODE${index}X`, pin: `POOLPIN${index}X` })),
+};
+const CLIENT = 'privacy-client';
+const USERS = ['olivia', 'noah', 'mia', 'zed', 'till-a', 'till-b', 'till-mute', 'helper', 'checker'];
+
+/** A gift, and who may see what of it. */
+interface Known {
+  readonly id: string;
+  readonly message: string;
+  readonly sender: string;
+  /** `undefined`: nobody has the number it was sent to. */
+  readonly owner: string | undefined;
+  /** Whose id each caller is shown; others see `""`. */
+  readonly receiver: Readonly<Record<string, string>>;
+}
+const gifts: Known[] = [];
+const transactions: string[] = [];
+
+interface Heard {
+  /** A user, `client`, or `nobody`. */
+  readonly caller: string;
+  readonly asked: string;
+  readonly reply: Reply;
+}
+const heard: Heard[] = [];
+/** What callers sent or got that must not be seen elsewhere. */
+const credentials = new Set<string>();
+
+async function hear(caller: string, method: string, path: string, body?: unknown, key?: string): Promise<Reply> {
+  const token = caller === 'nobody' ? undefined : caller === 'client' ? await service.clientToken(CLIENT) : await service.userToken(caller, CLIENT);
+  if (token !== undefined) credentials.add(token);
+  const reply = await service.ask(method, path, { ...(token === undefined ? {} : { token }), ...(body === undefined ? {} : { body }), ...(key === undefined ? {} : { key }) });
+  checked(answerOf(reply), `${caller} ${method} ${path}`);
+  heard.push({ caller, asked: `${method} ${path}`, reply });
+  return reply;
+}
+
+async function bought(sender: string, product: string, message: string, receivers: readonly object[], reference = 'pm_card_visa'): Promise<string[]> {
+  const reply = await hear(sender, 'POST', '/api/v2/transactions', purchaseOf(product, receivers, { message, reference }), `privacy-key-${message.slice(-9)}`);
+  assert.equal(reply.status, 201, reply.text);
+  transactions.push(reply.json.data.id as string);
+  return reply.json.data.gifts as string[];
+}
+
+const mayRedeem = (gift: Known): ReadonlySet<string> => new Set(['till-a', ...(gift.owner === undefined ? [] : [gift.owner])]);
+const mayRead = (gift: Known): ReadonlySet<string> => new Set(gift.owner === undefined ? USERS : [gift.sender, gift.owner]);
+
+test.before(async () => {
+  service = await startService({ catalogue: CATALOGUE, split: false, env: { ...KEYS, LOG_LEVEL: 'trace' } });
+  const [named = '', phoned = '', nobodys = '', shared = '', own = ''] = await bought('olivia', 'p-pin', 'Wish-for-many-1', [{ user_id: 'mia' }, { phone_number: PHONES.mia }, { phone_number: PHONES.nobody }, {}, { phone_number: PHONES.olivia }]);
+  const [claimed = ''] = await bought('noah', 'p-qr', 'Wish-claimed-22', [{}]);
+  const [hidden = ''] = await bought('noah', 'p-qr', 'Wish-hidden-333', [{}], 'pm_card_visa');
+  const [flaky = ''] = await bought('olivia', 'p-qr', 'Wish-flaky-4444', [{ phone_number: PHONES.failing }], 'pm_card_flaky');
+  assert.equal((await hear('mia', 'POST', `/api/v2/gifts/${claimed}/claim`)).status, 200);
+  gifts.push(
+    { id: named, message: 'Wish-for-many-1', sender: 'olivia', owner: 'mia', receiver: { olivia: 'mia', mia: 'mia' } },
+    { id: phoned, message: 'Wish-for-many-1', sender: 'olivia', owner: 'mia', receiver: { mia: 'mia' } },
+    { id: nobodys, message: 'Wish-for-many-1', sender: 'olivia', owner: undefined, receiver: {} },
+    { id: shared, message: 'Wish-for-many-1', sender: 'olivia', owner: 'olivia', receiver: {} },
+    { id: own, message: 'Wish-for-many-1', sender: 'olivia', owner: 'olivia', receiver: { olivia: 'olivia' } },
+    { id: claimed, message: 'Wish-claimed-22', sender: 'noah', owner: 'mia', receiver: { mia: 'mia' } },
+    { id: hidden, message: 'Wish-hidden-333', sender: 'noah', owner: 'noah', receiver: {} },
+    { id: flaky, message: 'Wish-flaky-4444', sender: 'olivia', owner: undefined, receiver: {} },
+  );
+  const declined = await hear('olivia', 'POST', '/api/v2/transactions', purchaseOf('p-qr', [{ user_id: 'zed' }], { message: 'Wish-declined-5', reference: 'pm_card_visa_chargeDeclined' }));
+  assert.equal(declined.status, 402);
+  for (const [index, gift] of gifts.entries()) {
+    assert.equal((await hear('till-a', 'POST', `/api/v2/gifts/${gift.id}/voucher${index % 2 === 0 ? '/claimed' : ''}`, undefined, `privacy-key-voucher-${index}`)).status, 200);
+  }
+  assert.equal((await hear('till-a', 'POST', `/api/v2/gifts/${named}/redemptions`, { location_id: 's-a' })).status, 201);
+  assert.equal((await hear('mia', 'POST', `/api/v2/gifts/${claimed}/redemptions`, { location_id: 's-a' })).status, 201);
+  await everyoneAsksEverything();
+  await badRequests();
+  await eventually(async () => (service.log.some((line) => line.includes('simulated notification failed')) ? true : undefined));
+});
+test.after(() => service.close());
+
+/** Every caller asks every operation of the description about every gift and purchase, with every relation. */
+async function everyoneAsksEverything(): Promise<void> {
+  const { json } = await hear('nobody', 'GET', '/openapi.json');
+  for (const path of ['/readyz', '/healthz', '/docs', '/nothing']) await hear('nobody', 'GET', path);
+  const bodies: Readonly<Record<string, object>> = { redemptions: { location_id: 'nowhere' }, latest: { redeemed: true }, voucher: { embed: ['voucher.segment'] }, claimed: {} };
+  for (const { method, path, operation } of operationsOf(json as object)) {
+    if (path === '/oauth/token' || (method === 'POST' && path === '/api/v2/transactions')) continue;
+    const relations = ((operation['parameters'] as Json[]).find((one) => one.name === 'embed[]')?.schema.items.enum ?? []) as string[];
+    const query = relations.length === 0 ? '' : `?${relations.map((one) => `embed[]=${one}`).join('&')}`;
+    const filled = path.replace('{redemptionId}', 'latest').replace('{tiles}', '-0.5,51.7:0.5,51.3').replace('{id}', path.includes('categories') ? 'c' : 'p-pin');
+    const targets = filled.includes('{giftId}') ? gifts.map(({ id }) => filled.replace('{giftId}', id)) : filled.includes('{transactionId}') ? transactions.map((id) => filled.replace('{transactionId}', id)) : [filled];
+    for (const target of targets) {
+      // Gifts that are still to be had must not change hands.
+      if (target.endsWith('/claim') && gifts.some(({ id, receiver, owner, sender }) => target.includes(id) && owner === sender && receiver[owner] === undefined)) continue;
+      const body = method === 'GET' || target.endsWith('/claim') ? undefined : bodies[target.split('/').at(-1) ?? ''];
+      await Promise.all([...USERS, 'client', 'nobody'].map((caller) => hear(caller, method, target + query, body)));
+    }
+  }
+}
+
+/** Requests that go wrong in ways that might make something be told. */
+async function badRequests(): Promise<void> {
+  const [gift] = gifts;
+  const { id = '' } = gift ?? {};
+  for (const path of [`/api/v2/gifts/${id}/nothing`, `/nothing/${shortcodeOf(id)}`, `/nothing/${shortcodeOf(id).toLowerCase()}/%41?gift=${id}`, `/%${id}`, `/x${id}`, `/call/${PHONES.mia}`, `/g/${id}/${shortcodeOf(id)}`]) await hear('zed', 'GET', path);
+  await hear('zed', 'POST', `/api/v2/gifts/${id}/redemptions`, { location_id: 's-a', message: gift?.message });
+  await hear('olivia', 'POST', '/api/v2/transactions', purchaseOf('p-pin', [{ phone_number: '+44 12' }], { message: 'Wish-refused-66' }));
+  await hear('olivia', 'POST', '/api/v2/transactions', purchaseOf('p-pin', [{ phone_number: PHONES.mia, user_id: 'mia' }], { message: 'Wish-refused-66' }));
+  await hear('olivia', 'POST', '/api/v2/transactions', purchaseOf('p-pin', [{ user_id: `mia@test.example` }], { message: 'Wish-refused-66' }));
+  await hear('olivia', 'POST', '/api/v2/transactions', `{"payment":{"method":"card","reference":"pm_card_visa"},"purchase":{"type":"gift","reference":"p-pin","message":"Wish-broken-777"`);
+  const client = await service.clientToken(CLIENT);
+  const login = await service.ask('POST', '/oauth/token', { token: client, body: { grant_type: 'password', username: 'mia@test.example', password: 'mia-password' } });
+  const refreshed = await service.ask('POST', '/oauth/token', { body: { grant_type: 'refresh_token', refresh_token: login.json.refresh_token, client_id: CLIENT, client_secret: 'privacy-client-secret' } });
+  for (const { json } of [login, refreshed]) for (const one of [json.access_token, json.refresh_token]) credentials.add(one as string);
+  for (const [username, password] of [['mia@test.example', 'guessed-password'], ['nobody-at-all@test.example', 'guessed-password']]) {
+    const reply = await service.ask('POST', '/oauth/token', { token: client, body: { grant_type: 'password', username, password } });
+    heard.push({ caller: 'client', asked: 'login', reply });
+  }
+  for (const word of ['guessed-password', 'nobody-at-all@test.example', 'privacy-client-secret', ...USERS.map((user) => `${user}-password`), ...Object.values(KEYS)]) credentials.add(word);
+}
+
+/** Values at a path of an event's data: `receivers[].phone_number`. */
+function valuesAt(data: unknown, path: string): string[] {
+  let values: unknown[] = [data];
+  for (const step of path.split('.')) {
+    const name = step.replace('[]', '');
+    values = values.flatMap((value) => {
+      const inner = (value as Record<string, unknown> | null | undefined)?.[name];
+      return step.endsWith('[]') ? ((inner ?? []) as unknown[]) : [inner];
+    });
+  }
+  return values.filter((value): value is string => typeof value === 'string' && value !== '');
+}
+
+async function wholeLog(): Promise<RecordedEvent[]> {
+  const events: RecordedEvent[] = [];
+  for await (const batch of service.events.readAll(undefined, {})) events.push(...batch.events);
+  return events;
+}
+
+/** Every classified value in the log, with the event and the path it stands at. */
+async function classified(): Promise<{ readonly event: RecordedEvent; readonly path: string; readonly value: string }[]> {
+  return (await wholeLog()).flatMap((event) => {
+    const { secret, personal } = (FIELD_CLASSES as Readonly<Record<string, FieldClasses>>)[event.type] ?? { secret: [], personal: [] };
+    return [...secret, ...personal].flatMap((path) => valuesAt(event.data, path).map((value) => ({ event, path, value })));
+  });
+}
+
+/** Every text in a JSON value, keys too. */
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => [key, ...textsIn(inner)]);
+}
+
+/** Whether a text shows a value: a short one only where it is the whole text. */
+const shows = (text: string, value: string): boolean => (value.length < 6 ? text === value : text.includes(value));
+
+/** Looks for a value in an answer: its texts, and its headers. */
+function showsIn({ reply }: Heard, value: string): boolean {
+  const texts = reply.json === undefined ? [reply.text] : textsIn(reply.json);
+  return [...texts, ...reply.headers.values()].some((text) => shows(text, value));
+}
+
+test('the scenario holds something of every class', async () => {
+  const found = new Set((await classified()).map(({ event, path }) => `${event.type} ${path}`));
+  for (const one of [
+    'GiftsPurchased seed', 'GiftsPurchased message', 'GiftsPurchased receivers[].phone_number', 'UserAdded password_hash', 'UserAdded username', 'UserAdded name', 'UserAdded phone_number', 'UserAdded device_tokens[]',
+    'ClientAdded secret_hash', 'PaymentMethodAdded customer', 'VoucherCodeAdded code', 'VoucherCodeAdded pin', 'VoucherAssigned code', 'VoucherAssigned pin',
+  ]) assert.ok(found.has(one), one);
+  assert.ok(heard.length > 1_000, String(heard.length));
+  assert.ok(heard.filter(({ reply }) => reply.status === 200).length > 300);
+});
+
+test('no answer shows what is shown nowhere: hashes, seeds, names, usernames, numbers, devices, customers', async () => {
+  const elsewhere = new Set(['message', 'code', 'pin']);
+  const values = new Set((await classified()).filter(({ path }) => !elsewhere.has(path)).map(({ value }) => value));
+  for (const phone of Object.values(PHONES)) for (const spelling of [phone, phone.replace('+44', '0'), phone.slice(1)]) values.add(spelling);
+  for (const one of heard) for (const value of values) assert.ok(!showsIn(one, value), `${one.caller} ${one.asked} shows ${value}`);
+});
+
+test('no answer shows a credential but to who asked for it', () => {
+  for (const one of heard) for (const value of credentials) assert.ok(!showsIn(one, value), `${one.caller} ${one.asked} shows ${value.slice(0, 20)}`);
+});
+
+test('messages are shown to sender, owner, and while nobody owns the gift; to others never', () => {
+  let seen = 0;
+  for (const one of heard) {
+    for (const message of textsIn(one.reply.json).filter((text) => text.startsWith('Wish-'))) {
+      seen += 1;
+      const about = (textsIn(one.reply.json).includes('messages') ? one.reply.json.embedded.messages : []) as Json[];
+      const shown = about.filter((entity) => entity.message === message);
+      assert.ok(shown.length > 0, `${one.caller} ${one.asked} shows ${message} outside of a message`);
+      for (const entity of shown) {
+        const gift = gifts.find(({ id }) => id === entity.gift_id);
+        assert.ok(gift !== undefined && gift.message === message && mayRead(gift).has(one.caller), `${one.caller} ${one.asked} shows ${message}`);
+      }
+    }
+    if (one.reply.json === undefined) assert.doesNotMatch(one.reply.text, /Wish-/);
+  }
+  assert.ok(seen > 20);
+  for (const gift of gifts) {
+    const readers = new Set(heard.filter(({ asked, reply }) => asked.startsWith(`GET /api/v2/gifts/${gift.id}?`) && reply.json.embedded?.messages.length === 1).map(({ caller }) => caller));
+    assert.deepEqual(readers, mayRead(gift));
+  }
+});
+
+test('codes and pins are shown to who may redeem that very gift; to others never', async () => {
+  const assigned = (await classified()).filter(({ event, path }) => event.type === 'VoucherAssigned' && (path === 'code' || path === 'pin'));
+  const pool = (await classified()).filter(({ event }) => event.type === 'VoucherCodeAdded').map(({ value }) => value);
+  const given = new Set(assigned.map(({ value }) => value));
+  for (const one of heard) {
+    for (const { event, path, value } of assigned) {
+      if (!showsIn(one, value)) continue;
+      const gift = gifts.find(({ id }) => event.stream === `gift-${id}`);
+      assert.ok(gift !== undefined && mayRedeem(gift).has(one.caller), `${one.caller} ${one.asked} shows a ${path}`);
+    }
+    for (const value of pool) if (!given.has(value)) assert.ok(!showsIn(one, value), `${one.caller} ${one.asked} shows a free code`);
+  }
+  for (const gift of gifts) {
+    const holders = new Set(heard.filter(({ asked, reply }) => asked.startsWith(`GET /api/v2/gifts/${gift.id}?`) && reply.json.embedded?.vouchers.length === 1).map(({ caller }) => caller));
+    assert.deepEqual(holders, mayRedeem(gift));
+    const claimers = new Set(heard.filter(({ asked, reply }) => asked === `GET /api/v2/gifts/${gift.id}/voucher/claimed` && reply.status === 200).map(({ caller }) => caller));
+    assert.deepEqual(claimers, mayRedeem(gift));
+  }
+});
+
+test('receiver_id is the owner’s and the naming buyer’s to see, wherever a gift is shown', () => {
+  let seen = 0;
+  const look = (value: unknown, caller: string, asked: string): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const { id, receiver_id } = value as Record<string, unknown>;
+    const gift = gifts.find((one) => one.id === id);
+    if (gift !== undefined && receiver_id !== undefined) {
+      // Before it was claimed nobody was its receiver.
+      const asThen = asked.startsWith('POST /api/v2/transactions') ? '' : (gift.receiver[caller] ?? '');
+      assert.equal(receiver_id, asThen, `${caller} ${asked}`);
+      seen += 1;
+    }
+    for (const inner of Object.values(value)) look(inner, caller, asked);
+  };
+  for (const { caller, asked, reply } of heard) look(reply.json, caller, asked);
+  assert.ok(seen > 100);
+});
+
+test('a purchase is its buyer’s alone; nobody without a token sees anything of it', () => {
+  const [first, second] = transactions;
+  for (const { caller, asked, reply } of heard) {
+    if (asked.includes('/transactions/') && reply.status === 200) assert.equal(caller, asked.includes(first ?? '') || asked.includes(transactions.at(-1) ?? '') ? 'olivia' : 'noah', asked);
+    if (caller === 'nobody' && /\/(?:api)\//.test(asked) && !asked.includes('openapi')) assert.equal(reply.status, 401, asked);
+    if (caller === 'client' && /gifts|transactions/.test(asked) && asked.includes('/api/')) assert.ok([403, 404].includes(reply.status), asked);
+  }
+  assert.notEqual(first, second);
+});
+
+test('what is visible to some is hidden from all others, and who they are from everyone', () => {
+  for (const one of heard) {
+    assert.ok(!textsIn(one.reply.json).includes('visible_to'), one.asked);
+    if (one.caller !== 'olivia') for (const value of ['b-hidden', 'p-hidden', 'Hidden product']) assert.ok(!showsIn(one, value), `${one.caller} ${one.asked}`);
+  }
+  assert.ok(heard.some((one) => one.caller === 'olivia' && showsIn(one, 'p-hidden')));
+});
+
+test('no log line shows a classified value, a credential, a key or a whole gift id', async () => {
+  const lines = service.log.join('');
+  assert.ok(service.log.length > 1_000);
+  const values = new Set([...(await classified()).map(({ value }) => value), ...credentials, ...Object.values(PHONES).flatMap((phone) => [phone, phone.slice(3)])]);
+  for (const value of values) assert.ok(value.length < 6 || !lines.includes(value), `the log shows ${value}`);
+  assert.doesNotMatch(lines, /Wish-|privacy-key|Bearer |@test\.example|Personal-Name/);
+  for (const { id } of gifts) for (const whole of [id, shortcodeOf(id), shortcodeOf(id).toLowerCase()]) assert.ok(!lines.includes(whole), `the log shows the gift ${whole}: ${lines.split('\n').find((line) => line.includes(whole))}`);
+  for (const line of service.log) assert.doesNotMatch(line, /"level":[56]0/);
+});
+
+test('classified values stand in the log at classified fields alone, and in no stream’s name', async () => {
+  const events = await wholeLog();
+  const values = new Set((await classified()).map(({ value }) => value).filter((value) => value.length >= 6));
+  const look = (value: unknown, path: string, known: readonly string[], type: string): void => {
+    if (typeof value === 'string') {
+      if (!known.includes(path)) for (const secret of values) assert.ok(!value.includes(secret), `${type}.${path} holds a value that is classified elsewhere`);
+    } else if (typeof value === 'object' && value !== null) {
+      for (const [key, inner] of Object.entries(value)) look(inner, Array.isArray(value) ? `${path}[]` : path === '' ? key : `${path}.${key}`, known, type);
+    }
+  };
+  for (const event of events) {
+    const { secret, personal } = (FIELD_CLASSES as Readonly<Record<string, FieldClasses>>)[event.type] ?? { secret: [], personal: [] };
+    look(event.data, '', [...secret, ...personal], event.type);
+    look(event.metadata, '', [], `${event.type} metadata`);
+    for (const value of values) assert.ok(!event.stream.includes(value), event.stream);
+  }
+});
+
+test('what is stored beside the log has no such value in a key, and no credential, name or number at all', async () => {
+  const store = await openEmbeddedReadStore({ dir: service.dataDir });
+  try {
+    const records = await store.records.list('', 100_000);
+    assert.ok(records.some(({ key }) => key.startsWith('idempotency:')) && records.some(({ key }) => key.includes('throttle')), records.map(({ key }) => key.slice(0, 12)).join(' '));
+    const all = await classified();
+    const values = [...new Set(all.map(({ value }) => value))].filter((value) => value.length >= 6);
+    const shownAgain = new Set(['message', 'code', 'pin']);
+    const never = [...new Set([...all.filter(({ path }) => !shownAgain.has(path)).map(({ value }) => value), ...credentials])].filter((value) => value.length >= 6);
+    for (const { key, value } of records) {
+      for (const one of [...values, ...credentials]) assert.ok(!key.includes(one), `a record's key holds ${one}`);
+      const text = JSON.stringify(value);
+      for (const one of never) assert.ok(!text.includes(one), `the record ${key.slice(0, 20)} holds ${one.slice(0, 20)}`);
+    }
+  } finally {
+    await store.close();
+  }
+});
+
+test('an answer is given again to its own caller alone', async () => {
+  const [gift] = gifts;
+  const again = await request(`${service.url}/api/v2/gifts/${gift?.id}/voucher/claimed`, 'POST', { token: await service.userToken('zed', CLIENT), key: 'privacy-key-voucher-0' });
+  assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [403, null]);
+});
+
+test.run();
