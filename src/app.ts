@@ -16,6 +16,7 @@ import { startProjector } from './projections/projector.js';
 import { PROJECTIONS, openReadModels } from './readModels.js';
 import { readinessOf } from './readiness.js';
 import { resources } from './resources.js';
+import { openProviders } from './workers/providers.js';
 import { startWorkers } from './workers/start.js';
 
 /** A running service. */
@@ -53,7 +54,11 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
     const holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
     const readiness = readinessOf(engines, config);
 
-    if (config.roles.has('worker')) open.add(await startWorkers({ bus: engines.bus, records: engines.store.records, logger }), (one) => one.close());
+    if (config.roles.has('worker')) {
+      const { records } = engines.store;
+      const providers = await openProviders(config, { records, hash, logger });
+      open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }), (one) => one.close());
+    }
     if (config.roles.has('projector')) {
       open.add(await startProjector({ events: engines.events, store: engines.store, projections: PROJECTIONS, logger, holder }), (one) => one.close());
     }

@@ -1,6 +1,7 @@
 /** The settings (decisions 10): environment variables, read once and checked at start, every fault named at once. */
 import ipaddr from 'ipaddr.js';
 import { resolve } from 'node:path';
+import { type ProviderSettings, providerSettings } from './providerSettings.js';
 
 /** What a process does: serves HTTP, folds read models, runs process managers, answers on the bus. */
 export const ROLES = ['api', 'projector', 'processor', 'worker'] as const;
@@ -12,7 +13,7 @@ export type ProcessRole = (typeof ROLES)[number];
 export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** The checked settings. Durations ending in `Ms` are milliseconds, those ending in `Ttl` or `Age` seconds. */
-export interface Config {
+export interface Config extends ProviderSettings {
   /** 0: any free port. */
   readonly port: number;
   readonly host: string;
@@ -38,8 +39,6 @@ export interface Config {
   readonly hashKey?: string;
   /** NATS instead of the in-process bus. May hold credentials: secret. */
   readonly natsUrl?: string;
-  readonly payments: 'simulated';
-  readonly notifications: 'simulated';
 }
 
 /** The settings are wrong: `faults` names every one and says what to change. */
@@ -114,8 +113,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   for (const name of ['EVENTSTORE_URL', 'MONGODB_URL']) {
     if (text(name) !== undefined) faults.push(`${name} is set, but this version has the embedded one only: unset it`);
   }
-  const payments = choice('PAYMENTS', ['simulated'], 'simulated');
-  const notifications = choice('NOTIFICATIONS', ['simulated'], 'simulated');
+  const providers = providerSettings(text, faults);
 
   const publicUrl = url('PUBLIC_URL');
   const appUrl = url('APP_URL');
@@ -137,8 +135,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     ...(tokenKeys === undefined ? {} : { tokenKeys }),
     ...(hashKey === undefined ? {} : { hashKey }),
     ...(natsUrl === undefined ? {} : { natsUrl }),
-    payments,
-    notifications,
+    ...providers,
   };
   if (faults.length > 0) throw new ConfigError(faults);
   return config;

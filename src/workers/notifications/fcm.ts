@@ -44,6 +44,7 @@ const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 15_000;
 /** What Google asks of those who are told no other time. */
 const RATE_LIMIT_PAUSE_MS = 60_000;
+const AGAIN_MS = 1_000;
 const DEVICES_AT_ONCE = 8;
 
 /** What became of one device: the message's name, or why it can't be told. */
@@ -119,7 +120,8 @@ export function fcmPush(settings: FcmSettings, { logger, ledger, now, timeoutMs 
       const waitMs = claim === undefined ? 0 : claim.at + settleMs - now();
       if (waitMs > 0) throw new NotNowError('another attempt may be under way', waitMs);
       // Sending it again replaces what may have been sent.
-      return { outcome: (await ledger.release(gift_id, now() - settleMs + 1)) ? 'never' : 'unknown' };
+      if (await ledger.release(gift_id, now() - settleMs + 1)) return { outcome: 'never' };
+      throw new NotNowError('another attempt has just been made', AGAIN_MS);
     },
   };
 }

@@ -42,6 +42,7 @@ const PROVIDER = 'twilio';
 const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 60_000;
 const RATE_LIMIT_PAUSE_MS = 1_000;
+const AGAIN_MS = 1_000;
 const SOCKETS = 64;
 /** Messages to one number that are looked through. */
 const LISTED = 400;
@@ -111,7 +112,8 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
       // It may still be on its way to Twilio.
       const waitMs = (claim?.at ?? started) + settleMs - now();
       if (waitMs > 0) throw new NotNowError('Twilio does not list the message yet', waitMs);
-      return { outcome: (await ledger.release(gift_id, now() - settleMs + 1)) ? 'never' : 'unknown' };
+      if (await ledger.release(gift_id, now() - settleMs + 1)) return { outcome: 'never' };
+      throw new NotNowError('another attempt has just been made', AGAIN_MS);
     },
   };
 }

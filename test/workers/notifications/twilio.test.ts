@@ -200,6 +200,13 @@ test('records that fail keep what was sent from being sent again', async ({ serv
   await rejects(stuck.send(ask()), TroubleError, /did not answer/);
 });
 
+test('a claim that changes hands meanwhile is left alone', async ({ server, records }) => {
+  const sms = await open(server, { ...records, delete: async () => false });
+  const request = ask();
+  await records.put(`send/${request.gift_id}`, { to: request.to[0], at: now - SETTLE_MS });
+  await rejects(sms.lookUp(about(request, now - SETTLE_MS)), NotNowError, /just been made/);
+});
+
 test('what is over a limit waits and is let through later; nothing is dropped, nothing counted twice', async ({ server, records }) => {
   const sms = await open(server, records, {}, {}, { perNumber: 2, perBuyer: 3, windowMs: 60_000 });
   const [a, b, c] = [ask(), ask(), ask()];

@@ -1,0 +1,42 @@
+/** The providers that the settings choose. What is not chosen is not even loaded: the libraries are large. */
+import type { Logger } from 'pino';
+import type { KeyedHash } from '../domain/keyedHash.js';
+import type { Records } from '../ports/readStore.js';
+import type { ProviderSettings } from '../providerSettings.js';
+import type { NotificationProvider } from './notifications/simulated.js';
+import type { PaymentProvider } from './payments/simulated.js';
+
+/** What the providers work with. */
+export interface ProviderDeps {
+  readonly records: Records;
+  readonly hash: KeyedHash;
+  readonly logger: Logger;
+}
+
+/** The real providers among those chosen; the others are simulated. */
+export interface Providers {
+  readonly payments?: PaymentProvider;
+  readonly notifications?: NotificationProvider;
+}
+
+/** Opens them. @throws UnavailableError when the records can't be reached */
+export async function openProviders({ stripe, twilio, fcm }: ProviderSettings, deps: ProviderDeps): Promise<Providers> {
+  return {
+    ...(stripe === undefined ? {} : { payments: (await import('./payments/stripe.js')).stripePayments(stripe, { ...deps, now: Date.now }) }),
+    ...(twilio === undefined || fcm === undefined ? {} : { notifications: await openNotifications({ twilio, fcm }, deps) }),
+  };
+}
+
+async function openNotifications({ twilio, fcm }: Required<Pick<ProviderSettings, 'twilio' | 'fcm'>>, { records, hash, logger }: ProviderDeps): Promise<NotificationProvider> {
+  const [{ twilioSms }, { fcmPush }, { openLedger }, { smsLimits }, { byChannel }] = await Promise.all([
+    import('./notifications/twilio.js'),
+    import('./notifications/fcm.js'),
+    import('./notifications/ledger.js'),
+    import('./notifications/smsLimits.js'),
+    import('./notifications/real.js'),
+  ]);
+  const now = Date.now;
+  const ledger = await openLedger(records, now);
+  const limits = smsLimits(records, hash, now);
+  return byChannel({ sms: twilioSms(twilio, { logger, ledger, limits, now }), push: fcmPush(fcm, { logger, ledger, now }) });
+}
