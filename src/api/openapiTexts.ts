@@ -20,7 +20,8 @@ export function overview(): string {
     'Paths are accepted with and without a trailing slash. Where a path takes a gift, its id and its shortcode do alike.',
     '## Errors',
     'Every error is `{"error": "<message>"}`, and the messages are exact. A path that does not exist is 404 `Not found.`, one with another method 405 `Method not allowed.` with `Allow`, ' +
-      'with or without a token. Unknown fields of a body are refused with 422, unknown query parameters are ignored. A body is at most 1 MiB.',
+      'with or without a token. Unknown fields of a body are refused with 422, unknown query parameters are ignored. A body is at most 1 MiB. ' +
+      'Where an engine cannot be reached, or the event log is sealed since the installation moved to another one, the answer is 503 `Service unavailable.` with `Retry-After`.',
     '## Trying again',
     'Every POST and PATCH under `/api/v2` takes an `Idempotency-Key`: the same key with the same body answers the first outcome again, for 24 hours at least, whatever broke in between.',
     '## Reading what was written',

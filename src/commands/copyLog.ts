@@ -3,7 +3,7 @@
  * writing where nobody reads any more. What stands in the target is always a beginning of the source: an interrupted copy is finished by repeating it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConflictError, type EventStore, type ExpectedRevision, LogSealedError, MAX_APPEND_BYTES, type Position, type RecordedEvent, type StreamAppend } from '../ports/eventStore.js';
+import { ConflictError, type EventStore, LogSealedError, MAX_APPEND_BYTES, type Position, type RecordedEvent, type StreamAppend } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { canonicalText, logHash } from './logHash.js';
 
@@ -179,7 +179,7 @@ function shareOf(position: Position, end: Position | undefined): number | undefi
 
 /** Consecutive events of one stream as one append, as far as one may have. */
 function appendsOf(events: readonly RecordedEvent[], texts: readonly string[]): StreamAppend[] {
-  const appends: { readonly stream: string; readonly events: RecordedEvent[]; readonly expected: ExpectedRevision }[] = [];
+  const appends: { readonly stream: string; readonly events: RecordedEvent[]; readonly expected: StreamAppend['expected'] }[] = [];
   let bytes = 0;
   for (const [index, event] of events.entries()) {
     const { stream, revision } = event;

@@ -67,7 +67,7 @@ export type ExpectedRevision = 'none' | 'any' | number;
 export interface StreamAppend {
   readonly stream: string;
   readonly events: readonly NewEvent[];
-  readonly expected: ExpectedRevision;
+  readonly expected: Exclude<ExpectedRevision, 'any'>;
 }
 
 /** What an append brought about. */

@@ -139,6 +139,26 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     assert.equal(idsOf(await store.read(stream, { from: 1 })), idsOf(winners[0]!), 'all of the winner and nothing of the others');
   },
 
+  async 'appends made in order stand in that order, whatever their streams, and again change nothing'(store) {
+    // An engine may lack it.
+    if (store.appendInOrder === undefined) return;
+    const start = await store.end();
+    const base = newStream();
+    const heads = new Map<string, number>();
+    const ordered = Array.from({ length: 700 }, (_, n) => {
+      const stream = `${base}-${(n * 37) % 100}`;
+      const batch = events((n % 2) + 1);
+      const head = heads.get(stream);
+      heads.set(stream, (head ?? -1) + batch.length);
+      return { stream, events: batch, expected: head ?? ('none' as const) };
+    });
+    await store.appendInOrder(ordered);
+    await store.appendInOrder(ordered);
+    assert.equal(idsOf(await eventsOf(store.readAll(start, { streams: [base] }))), ordered.flatMap((append) => idsOf(append.events)));
+    assert.is((await conflictOf(store.appendInOrder([{ stream: `${base}-0`, events: [event()], expected: 'none' }]))).expected, 'none');
+    assert.instance(await failureOf(store.appendInOrder([{ stream: newStream(), events: [event('Large', { text: 'x'.repeat(MAX_APPEND_BYTES) })], expected: 'none' }])), EventTooLargeError);
+  },
+
   async 'a conflict disturbs no other append'(store) {
     const taken = newStream();
     await store.append(taken, [event()], 'none');

@@ -10,6 +10,7 @@ import type { FeedSource } from './feed.js';
 import { feed } from './feed.js';
 import { establishLog, EventStoreDbError } from './log.js';
 import type { Pool } from './pool.js';
+import { appendGroups } from './inOrder.js';
 import { openPool } from './pool.js';
 import { openReads } from './reads.js';
 import type { EncodedEvent } from './records.js';
@@ -22,7 +23,7 @@ export { EventStoreDbError } from './log.js';
 export interface EventStoreDbOptions {
   /** As the client reads it: `esdb://HOST:PORT`, `esdb+discover://HOST`, `esdb://HOST,HOST,HOST`, each with `?tls=false` for a server without TLS. May hold credentials. */
   readonly url: string;
-  /** Told when followers lose the server and find it again. */
+  /** Told when readers of the log lose the server and find it again. */
   readonly logger?: Pick<Logger, 'info' | 'warn'>;
   /** How long the server may be silent before a call is given up, in ms; default 5,000. */
   readonly timeoutMs?: number;
@@ -49,8 +50,8 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
     timeoutMs,
     closed: ending.signal,
     onTrouble(error) {
-      if (error === undefined) logger?.info('following EventStoreDB again');
-      else logger?.warn({ err: error }, 'lost EventStoreDB while following it');
+      if (error === undefined) logger?.info('the log of EventStoreDB is read again');
+      else logger?.warn({ err: error }, 'lost EventStoreDB while reading its log');
     },
   } satisfies Omit<FeedSource, 'follow'>;
 
@@ -62,6 +63,16 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
   async function repeating<T>(ask: () => Promise<T>): Promise<T> {
     refuseWhenClosed();
     return withRetries(ask, () => closing !== undefined);
+  }
+
+  /** Closing waits for it. */
+  async function finished<T>(appended: Promise<T>): Promise<T> {
+    appending.add(appended);
+    try {
+      return await appended;
+    } finally {
+      appending.delete(appended);
+    }
   }
 
   async function close(): Promise<void> {
@@ -90,12 +101,13 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
         await seal.refuseWhenSealed();
         return appendOnce(stream, encoded, expected);
       }, () => closing !== undefined);
-      appending.add(appended);
-      try {
-        return await appended;
-      } finally {
-        appending.delete(appended);
-      }
+      return finished(appended);
+    },
+
+    async appendInOrder(appends) {
+      refuseWhenClosed();
+      await seal.refuseWhenSealed();
+      await finished(appendGroups(appends, ({ events }) => encodedAll(events), appendOnce));
     },
 
     read: async (stream, { from = 0, limit = Number.MAX_SAFE_INTEGER } = {}) => repeating(async () => reads.stream(stream, from, limit)),
