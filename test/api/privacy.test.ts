@@ -350,6 +350,7 @@ test('what is stored beside the log has no such value in a key, and no credentia
     const never = [...new Set([...all.filter(({ path }) => !shownAgain.has(path)).map(({ value }) => value), ...credentials])].filter((value) => value.length >= 6);
     for (const { key, value } of records) {
       for (const one of [...values, ...credentials]) assert.ok(!key.includes(one), `a record's key holds ${one}`);
+      assert.ok(!key.includes('127.0.0.1'), 'a record’s key holds an address');
       const text = JSON.stringify(value);
       for (const one of never) assert.ok(!text.includes(one), `the record ${key.slice(0, 20)} holds ${one.slice(0, 20)}`);
     }
