@@ -151,9 +151,19 @@ test('text that is hard to keep: a message comes back as it was sent, a NUL is r
 });
 
 test('bytes that are no UTF-8', async () => {
-  for (const bytes of [[0xff], [0xc0, 0xaf], [0xe0, 0x80, 0xaf], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0x80], [0xc3]]) {
+  for (const bytes of [[0xff], [0xc0, 0xaf], [0xe0, 0x80, 0xaf], [0xed, 0xa0, 0x80], [0xf5, 0x80, 0x80, 0x80], [0x80], [0xc3], [0xf0, 0x9f, 0x8e], [0xef, 0xbf, 0xbd, 0xff]]) {
     const body = Buffer.concat([Buffer.from('{"location_id":"'), Buffer.from(bytes), Buffer.from('"}')]);
     for (const path of POSTS()) refused(await ask('POST', path, body, { headers: { 'content-type': 'application/json' } }), 400, 'Malformed JSON.');
+  }
+  // U+FFFD itself is a character like others, in one piece and in chunks that cut it.
+  const marked = `/api/v2/gifts/${gift}/redemptions`;
+  refused(await ask('POST', marked, { location_id: '\ufffd' }), 422, 'Invalid location.');
+  const chunk = (bytes: Buffer): Buffer => Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
+  const head = requestText('POST', marked, { ...bearer(), 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' });
+  for (const [middle, status, error] of [[[0xef, 0xbf, 0xbd], 422, 'Invalid location.'], [[0xf0, 0x9f, 0x8e], 400, 'Malformed JSON.']] as const) {
+    const bytes = Buffer.concat([Buffer.from('{"location_id":"'), Buffer.from(middle), Buffer.from('"}')]);
+    const reply = await raw([head, chunk(bytes.subarray(0, 18)), chunk(bytes.subarray(18)), '0\r\n\r\n'], { pauseMs: 5 });
+    assert.deepEqual([reply?.status, errorOf(reply)], [status, error]);
   }
   for (const body of [Buffer.from('\ufeff{}', 'utf8'), Buffer.from('{}', 'utf16le'), Buffer.alloc(1000), Buffer.from('{"a":1}\u0000')]) {
     for (const path of POSTS()) assert.ok([400, 422, 200].includes((await ask('POST', path, body, { headers: { 'content-type': 'application/json' } })).status));
