@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../src/ports/bus.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { afterFailure, GiveUpError, neverBegun, PATIENCE, waitAfter } from '../../src/processors/retry.js';
+import { afterFailure, answered, GiveUpError, LaterError, neverBegun, PATIENCE, waitAfter } from '../../src/processors/retry.js';
 
 const test = suite('retry');
 
@@ -28,9 +28,26 @@ test('anything else is tried a few times, then parked', () => {
 
 test('what is given up is parked at once', () => assert.equal(afterFailure(new GiveUpError('too late'), 1, 0, PATIENCE, 0), { cause: 'too late' }));
 
+test('who is told to come later comes then, and not all at once', () => {
+  const later = (after_ms: number, held = false): LaterError => new LaterError({ outcome: 'later', after_ms, held, cause: 'limited' });
+  assert.equal(afterFailure(later(60_000), 1, 0, PATIENCE, 0), { waitMs: 60_000 });
+  assert.equal(afterFailure(later(60_000), 1, 0, PATIENCE, 1), { waitMs: 75_000 });
+  assert.equal(afterFailure(later(1), 5, 0, PATIENCE, 0), { waitMs: 800 });
+  assert.equal(afterFailure(later(1), 500, PATIENCE.giveUpMs, PATIENCE, 0), { cause: 'LaterError: limited' });
+  assert.equal(afterFailure(later(60_000, true), 500, PATIENCE.giveUpMs, PATIENCE, 0), { waitMs: 60_000 });
+});
+
+test('an answer, or why there is none', () => {
+  const reply = { outcome: 'charged' };
+  assert.is(answered(reply), reply);
+  assert.throws(() => answered({ outcome: 'impossible', cause: 'no such card' }), (error: unknown) => error instanceof GiveUpError && error.message === 'no such card');
+  assert.throws(() => answered({ outcome: 'later', after_ms: 5, held: true, cause: 'held' }), (error: unknown) => error instanceof LaterError && error.held && error.afterMs === 5);
+});
+
 test('knows what has certainly not been begun', () => {
   assert.ok(neverBegun(new NoRespondersError('s')));
   assert.ok(neverBegun(new UnavailableError('down')));
+  assert.ok(neverBegun(new LaterError({ outcome: 'later', after_ms: 0, held: false, cause: '' })));
   assert.not(neverBegun(new UnavailableError('down', { outcomeUnknown: true })));
   assert.not(neverBegun(new DeadlineError('s', 1)));
   assert.not(neverBegun(new RemoteError('trouble')));

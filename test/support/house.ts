@@ -16,7 +16,7 @@ import type { EventStore, NewEvent, RecordedEvent } from '../../src/ports/eventS
 import type { ReadStore } from '../../src/ports/readStore.js';
 import type { Contact } from '../../src/processors/notification.js';
 import { type ProcessorDeps, type Processors, runProcessors } from '../../src/processors/run.js';
-import { startWorkers } from '../../src/workers/start.js';
+import { startWorkers, type WorkerDeps } from '../../src/workers/start.js';
 
 /** What was bought. */
 export interface Bought {
@@ -38,15 +38,16 @@ export interface House {
   readonly deps: ProcessorDeps;
   /** Starts process managers, with some of what they work with replaced. */
   process(replaced?: Partial<ProcessorDeps>): Processors;
-  work(): Promise<{ close(): Promise<void> }>;
+  /** Starts workers, by default with simulated providers. */
+  work(providers?: Pick<WorkerDeps, 'payments' | 'notifications'>): Promise<{ close(): Promise<void> }>;
   buy(receivers: readonly PurchaseReceiver[], options?: { reference?: string; price?: number; at?: string }): Promise<Bought>;
   append(stream: string, type: string, data: object, at?: string): Promise<void>;
   /** The types of a stream's events. */
   types(stream: string): Promise<string[]>;
   /** Every event of some type in the log. */
   all(...types: string[]): Promise<RecordedEvent[]>;
-  /** Waits until it holds, at most 5 s. */
-  until(holds: () => Promise<boolean>): Promise<void>;
+  /** Waits until it holds, at most 5 s or `withinMs`. */
+  until(holds: () => Promise<boolean>, withinMs?: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -92,8 +93,8 @@ export async function openHouse(): Promise<House> {
       closers.push(() => processors.close());
       return processors;
     },
-    async work() {
-      const workers = await startWorkers({ bus, records: reads.records, logger });
+    async work(providers) {
+      const workers = await startWorkers({ bus, records: reads.records, logger, ...providers });
       closers.push(() => workers.close());
       return workers;
     },
@@ -124,10 +125,10 @@ export async function openHouse(): Promise<House> {
       for await (const batch of events.readAll(undefined, { types })) found.push(...batch.events);
       return found;
     },
-    async until(holds) {
-      const deadline = performance.now() + 5_000;
+    async until(holds, withinMs = 5_000) {
+      const deadline = performance.now() + withinMs;
       while (!(await holds())) {
-        if (performance.now() > deadline) throw new Error(`did not come to hold within 5 s; the log says:\n${lines.map((line) => JSON.stringify(line)).join('\n').slice(0, 4_000)}`);
+        if (performance.now() > deadline) throw new Error(`did not come to hold within ${withinMs} ms; the log says:\n${lines.map((line) => JSON.stringify(line)).join('\n').slice(0, 4_000)}`);
         await sleep(5);
       }
     },

@@ -1,9 +1,11 @@
+import fc from 'fast-check';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { NoRespondersError } from '../../src/ports/bus.js';
+import { NoRespondersError, RemoteError } from '../../src/ports/bus.js';
 import { checks, MalformedMessageError, SUBJECTS } from '../../src/workers/messages.js';
 import { startWorkers } from '../../src/workers/start.js';
+import { NotNowError, RefusedError, TroubleError } from '../../src/workers/trouble.js';
 import { memoryRecords } from '../support/memoryRecords.js';
 import { openEmbeddedBus } from '../../src/adapters/embedded/bus.js';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -55,6 +57,43 @@ test('answer on the bus, refuse what is malformed and go on, until they are clos
       assert.instance(error, NoRespondersError);
     }
   } finally {
+    await bus.close();
+    await rm(dir, { recursive: true });
+  }
+});
+
+test('whatever comes, it is answered, told of once, and never a crash; providers say what came of it', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'workers-'));
+  const bus = await openEmbeddedBus({ dir, onError: () => undefined });
+  const lines: { subject?: string }[] = [];
+  const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line) as object) });
+  let trouble: Error = new Error('odd');
+  const failing = async (): Promise<never> => Promise.reject(trouble);
+  const workers = await startWorkers({ bus, records: memoryRecords(Date.now), logger, payments: { charge: failing, lookUp: failing }, notifications: { send: failing, lookUp: failing } });
+  try {
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...Object.values(SUBJECTS)), fc.oneof(fc.object(), fc.array(fc.jsonValue())), async (subject, message) => {
+        lines.length = 0;
+        const reply = await bus.request<{ outcome: string }>(subject, message, options);
+        assert.is(reply.outcome, 'impossible');
+        assert.equal(lines.map((line) => line.subject), [subject]);
+      }),
+      { seed: 6, numRuns: 200 },
+    );
+    const reply = async (): Promise<unknown> => bus.request<object>(SUBJECTS.charge, charge, options).catch((error: unknown) => error);
+    assert.instance(await reply(), RemoteError);
+    trouble = new TroubleError('silent', { outcomeUnknown: true });
+    assert.instance(await reply(), RemoteError);
+    trouble = new TroubleError('unreachable', { outcomeUnknown: false });
+    assert.equal(await reply(), { outcome: 'later', after_ms: 0, held: false, cause: 'unreachable' });
+    trouble = new RefusedError('no such card');
+    assert.equal(await reply(), { outcome: 'impossible', cause: 'no such card' });
+    lines.length = 0;
+    trouble = new NotNowError('limited', 7, { held: true });
+    assert.equal(await reply(), { outcome: 'later', after_ms: 7, held: true, cause: 'limited' });
+    assert.equal(lines, []);
+  } finally {
+    await workers.close();
     await bus.close();
     await rm(dir, { recursive: true });
   }

@@ -1,0 +1,76 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { simulatedPayments } from '../../src/workers/payments/simulated.js';
+import { type House, openHouse } from '../support/house.js';
+
+const test = suite<{ house: House }>('a charge that hangs');
+test.before.each(async (context) => {
+  context.house = await openHouse();
+});
+test.after.each((context) => context.house.close());
+
+const HANGS = 'pm_card_hangs';
+/** Longer than the test. */
+const ANSWER_MS = 60_000;
+
+/** Workers whose provider never answers for one card, until it is let go. */
+async function workThatHangs(house: House): Promise<() => void> {
+  let letGo: () => void = () => undefined;
+  const hanging = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const payments = simulatedPayments(house.deps.records, Date.now);
+  await house.work({
+    payments: {
+      ...payments,
+      async charge(request) {
+        if (request.payment_reference === HANGS) await hanging;
+        return payments.charge(request);
+      },
+    },
+  });
+  return letGo;
+}
+
+test('5,000 purchases behind it go through at full speed, while it is waited for', async ({ house }) => {
+  const letGo = await workThatHangs(house);
+  // A test that buys so much at once is slow to renew a short lease.
+  house.process({ patience: { ...house.deps.patience, answerMs: ANSWER_MS }, leaseMs: 20_000 });
+  const count = async (...types: string[]): Promise<number> => (await house.all(...types)).length;
+  /** @returns milliseconds until so many more purchases have their gifts */
+  const settle = async (purchases: number): Promise<number> => {
+    const before = await count('GiftIssued');
+    const began = performance.now();
+    await Promise.all(Array.from({ length: purchases }, () => house.buy([{}])));
+    await house.until(async () => (await count('GiftIssued')) === before + purchases, 30_000);
+    return performance.now() - began;
+  };
+  const freely = await settle(2_000);
+  const { transactionId } = await house.buy([{}], { reference: HANGS });
+  await house.until(async () => (await house.types(`transaction-${transactionId}`)).includes('ChargeStarted'));
+  const behind = await settle(5_000);
+  assert.is(await count('PaymentCharged'), 7_000);
+  assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted']);
+  // Other work on the machine may take its share; waiting for the one would take a minute.
+  assert.ok(behind / 5_000 < (freely / 2_000) * 4, `2,000 in ${Math.round(freely)} ms, then 5,000 in ${Math.round(behind)} ms`);
+
+  letGo();
+  await house.until(async () => (await house.types(`transaction-${transactionId}`)).includes('PaymentCharged'));
+  assert.equal(await house.all('WorkParked'), []);
+});
+
+test('it is parked with its cause when it has hung for too long', async ({ house }) => {
+  const letGo = await workThatHangs(house);
+  house.process({ patience: { ...house.deps.patience, answerMs: 40, giveUpMs: 150 } });
+  const { transactionId } = await house.buy([{}], { reference: HANGS });
+  const { transactionId: other } = await house.buy([{}]);
+  await house.until(async () => (await house.all('WorkParked')).length === 1);
+  const [parked] = (await house.all('WorkParked')).map(({ data }) => data as { entity: string; step: string; cause: string });
+  assert.equal([parked?.entity, parked?.step], [transactionId, 'charge']);
+  assert.match(parked?.cause ?? '', 'DeadlineError: no answer on payments.charge within 40 ms');
+  assert.ok((await house.types(`transaction-${other}`)).includes('PaymentCharged'));
+  assert.match(house.lines.map(({ msg }) => msg).join(), 'parked: it could not be done');
+  letGo();
+});
+
+test.run();

@@ -1,0 +1,148 @@
+/** Purchases with the real providers' libraries, against stand-ins that fail; what counts in the end is the stand-ins' own ledgers. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chances, faultyBus } from '../support/faultyBus.js';
+import { type Bought, type House, openHouse } from '../support/house.js';
+import { faultsByChance, openRealProviders, type RealProviders } from '../support/realProviders.js';
+import type { Asked, Fault } from '../support/standIn.js';
+
+const test = suite<{ house: House; providers: RealProviders }>('purchases by the real providers');
+test.before.each(async (context) => {
+  context.house = await openHouse();
+  context.providers = await openRealProviders();
+});
+test.after.each(async ({ house, providers }) => {
+  await house.close();
+  await providers.close();
+});
+
+const phone = (n: number): { phone_number: string; phone_hash: string } => ({ phone_number: `+4477009${String(n).padStart(5, '0')}`, phone_hash: `hash${n}` });
+
+/** A receiver by phone, one by push, one who shares it by the address. */
+function buy(house: House, n: number, reference = 'pm_card_visa'): Promise<Bought> {
+  house.contacts.set(`user${n}`, { name: `User ${n}`, phone_number: null, device_tokens: [`device-${n}`], locale: 'fr' });
+  return house.buy([phone(n), { user_id: `user${n}` }, {}], { reference });
+}
+
+async function isSettled(house: House, { transactionId, giftIds }: Bought): Promise<boolean> {
+  const types = await house.types(`transaction-${transactionId}`);
+  if (types.includes('PaymentDeclined')) return true;
+  if (!types.includes('PaymentCharged')) return false;
+  const told = await Promise.all(giftIds.slice(0, 2).map((giftId) => house.types(`notification-${giftId}`)));
+  return told.every((one) => one.some((type) => type === 'NotificationSent' || type === 'NotificationFailed'));
+}
+
+async function untilSettled(house: House, bought: readonly Bought[], withinMs: number): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  for (const one of bought) {
+    while (!(await isSettled(house, one))) {
+      if (performance.now() > deadline) throw new Error(`not settled in time:\n${house.lines.map((line) => JSON.stringify(line)).join('\n').slice(-4_000)}`);
+      await sleep(20);
+    }
+  }
+}
+
+/** By the providers' own ledgers. */
+async function checkLedgers(house: House, { stripe, twilio, fcm }: RealProviders, { transactionId, giftIds: [first = '', second = '', third = ''] }: Bought, n: number, declined: boolean, where = ''): Promise<void> {
+  assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted', declined ? 'PaymentDeclined' : 'PaymentCharged'], where);
+  assert.is(stripe.charges(transactionId), declined ? 0 : 1, `charged ${where}`);
+  const intents = stripe.intents.filter(({ metadata }) => metadata['transaction_id'] === transactionId);
+  assert.equal(intents.map(({ status }) => status), [declined ? 'canceled' : 'succeeded'], where);
+  assert.is(twilio.sent(house.deps.launchUrl(first)), declined ? 0 : 1, `told by SMS ${where}`);
+  assert.equal([...fcm.shown(`device-${n}`).keys()], declined ? [] : [second], `told by push ${where}`);
+  for (const giftId of [first, second, third]) assert.equal(await house.types(`gift-${giftId}`), declined ? [] : ['GiftIssued'], where);
+}
+
+for (const seed of [1, 2]) {
+  test(`providers and a bus that fail in every way, two processes of each kind: everything once (seed ${seed})`, async ({ house, providers }) => {
+    providers.fault(faultsByChance(chances(seed)));
+    await house.work(await providers.workers(house.deps.records));
+    await house.work(await providers.workers(house.deps.records));
+    house.process({ bus: faultyBus(house.bus, seed) });
+    house.process({ bus: faultyBus(house.bus, seed + 100) });
+    const isDeclined = (n: number): boolean => n % 4 === 0;
+    const bought = await Promise.all(Array.from({ length: 24 }, (_, n) => buy(house, n, isDeclined(n) ? 'pm_card_chargeDeclinedInsufficientFunds' : 'pm_card_visa')));
+    await untilSettled(house, bought, 15_000);
+    // What the bus delays is still to come.
+    await sleep(100);
+    for (const [n, one] of bought.entries()) await checkLedgers(house, providers, one, n, isDeclined(n), `purchase ${n}`);
+    assert.is(providers.stripe.intents.length, bought.length);
+    assert.equal(await house.all('WorkParked'), []);
+  });
+}
+
+for (const when of ['done', 'undone'] as const) {
+  test(`a provider that falls silent at any one request, ${when}: everything once`, async ({ house, providers }) => {
+    await house.work(await providers.workers(house.deps.records));
+    house.process();
+    const fallingSilentAt = async (at: number): Promise<boolean> => {
+      let requests = 0;
+      const silence: Fault = { kind: 'silence', when };
+      providers.fault(() => (++requests === at ? silence : undefined));
+      const [good, bad] = [at * 2, at * 2 + 1];
+      const bought = await Promise.all([buy(house, good), buy(house, bad, 'pm_card_chargeDeclined')]);
+      await untilSettled(house, bought, 5_000);
+      for (const [index, one] of bought.entries()) await checkLedgers(house, providers, one, index === 0 ? good : bad, index === 1, `silent at request ${at}`);
+      return requests >= at;
+    };
+    let at = 1;
+    while (await fallingSilentAt(at)) at++;
+    assert.ok(at > 5, `a purchase has ${at - 1} requests`);
+    assert.equal(await house.all('WorkParked'), []);
+  });
+}
+
+test('what the provider refuses is parked with its cause at once, and stops nothing else', async ({ house, providers }) => {
+  await house.work(await providers.workers(house.deps.records));
+  house.process();
+  const wrong = await buy(house, 1, 'card-of-nobody');
+  const right = await buy(house, 2);
+  await untilSettled(house, [right], 5_000);
+  await house.until(async () => (await house.all('WorkParked')).length === 1);
+  const [parked] = (await house.all('WorkParked')).map(({ data }) => data as { entity: string; cause: string });
+  assert.is(parked?.entity, wrong.transactionId);
+  assert.match(parked?.cause ?? '', /Stripe refuses the request \(HTTP 400, resource_missing/);
+  const creates = providers.stripe.asked.filter(({ method, body }) => method === 'POST' && body.includes(wrong.transactionId));
+  assert.is(creates.length, 1);
+});
+
+test('Retry-After is waited for, by everybody', async ({ house, providers }) => {
+  await house.work(await providers.workers(house.deps.records));
+  house.process();
+  let limited = 0;
+  providers.stripe.fault = () => (limited++ === 0 ? { kind: 'limited', retryAfter: '1' } : undefined);
+  const began = performance.now();
+  const bought = await Promise.all([1, 2, 3].map((n) => buy(house, n)));
+  await untilSettled(house, bought, 8_000);
+  assert.ok(performance.now() - began >= 1_000);
+  for (const [index, one] of bought.entries()) await checkLedgers(house, providers, one, index + 1, false);
+});
+
+test('what a limit holds back is told later, never given up', async ({ house, providers }) => {
+  await house.work(await providers.workers(house.deps.records, { perNumber: 1, perBuyer: 100, windowMs: 700 }));
+  house.process({ patience: { ...house.deps.patience, giveUpMs: 1 } });
+  const bought = [];
+  for (let n = 0; n < 3; n++) bought.push(await house.buy([phone(7)]));
+  await house.until(async () => (await house.all('NotificationSent')).length === 3);
+  for (const { giftIds } of bought) assert.is(providers.twilio.sent(house.deps.launchUrl(giftIds[0] ?? '')), 1);
+  assert.equal(await house.all('WorkParked'), []);
+});
+
+test('a purchase found only after a day is looked up, never charged again', async ({ house, providers }) => {
+  const hours = 3_600_000;
+  const { transactionId } = await house.buy([{}], { at: new Date(Date.now() - 26 * hours).toISOString() });
+  await house.append(`transaction-${transactionId}`, 'ChargeStarted', { amount: 250, payment_reference: 'pm_card_visa' }, new Date(Date.now() - 25 * hours).toISOString());
+  const { payments, notifications } = await providers.workers(house.deps.records);
+  const request = { transaction_id: transactionId, amount: 250, payment_reference: 'pm_card_visa', customer: null, started_at: new Date().toISOString() };
+  await payments.charge(request);
+  providers.stripe.advance(25 * hours);
+  const isCreate = ({ method, path }: Asked): boolean => method === 'POST' && path === '/v1/payment_intents';
+  await house.work({ payments, notifications });
+  house.process();
+  await house.until(async () => (await house.types(`transaction-${transactionId}`)).includes('PaymentCharged'));
+  assert.is(providers.stripe.charges(transactionId), 1);
+  assert.is(providers.stripe.asked.filter(isCreate).length, 1);
+});
+
+test.run();

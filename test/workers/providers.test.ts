@@ -1,0 +1,36 @@
+import pino from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { loadConfig } from '../../src/config.js';
+import { keyedHash } from '../../src/domain/keyedHash.js';
+import { openProviders } from '../../src/workers/providers.js';
+import { memoryRecords } from '../support/memoryRecords.js';
+import { openRealProviders } from '../support/realProviders.js';
+
+const test = suite('providers by settings');
+
+test('the chosen ones talk to where the settings say; the others are left out', async () => {
+  const { stripe, twilio, fcm, close } = await openRealProviders();
+  try {
+    const deps = { records: memoryRecords(Date.now), hash: keyedHash(Buffer.alloc(32)), logger: pino({ level: 'silent' }) };
+    assert.equal(await openProviders(loadConfig({}), deps), {});
+    const config = loadConfig({
+      PAYMENTS: 'stripe', STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_API_URL: stripe.url,
+      NOTIFICATIONS: 'real', TWILIO_ACCOUNT_SID: twilio.accountSid, TWILIO_AUTH_TOKEN: twilio.authToken, TWILIO_FROM: 'Gifts', TWILIO_API_URL: twilio.url,
+      FCM_PROJECT_ID: fcm.projectId, FCM_CLIENT_EMAIL: fcm.clientEmail, FCM_PRIVATE_KEY: fcm.privateKey.replaceAll('\n', '\\n'), FCM_API_URL: fcm.url, FCM_TOKEN_URL: fcm.tokenUrl,
+    });
+    const { payments, notifications } = await openProviders(config, deps);
+    const charge = { transaction_id: 't1', amount: 250, payment_reference: 'pm_card_visa', customer: null, started_at: new Date().toISOString() };
+    assert.is((await payments?.charge(charge))?.outcome, 'charged');
+    const send = { gift_id: 'g1', transaction_id: 't1', buyer_id: 'ann', sender_name: '', product_name: 'Latte', message: '', launch_url: 'https://gift.test/g/1', locale: null };
+    assert.is((await notifications?.send({ ...send, channel: 'sms', to: ['+447700900001'] }))?.outcome, 'sent');
+    assert.is((await notifications?.send({ ...send, gift_id: 'g2', channel: 'push', to: ['device'] }))?.outcome, 'sent');
+    assert.is(twilio.messages[0]?.from, 'Gifts');
+    assert.equal([stripe.charges('t1'), twilio.messages.length, fcm.messages.length], [1, 1, 1]);
+    assert.is((await notifications?.lookUp({ gift_id: 'g2', channel: 'push', to: [], launch_url: '', started_at: new Date().toISOString() }))?.outcome, 'sent');
+  } finally {
+    await close();
+  }
+});
+
+test.run();
