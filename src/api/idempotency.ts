@@ -2,7 +2,7 @@
  * Idempotency keys (decisions 1). What a command appended is found again in its stream by the command id; here stands what is beside
  * the log: that a request with the key is running, and the answers to give again, refusals among them.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Records } from '../ports/readStore.js';
 import type { Principal } from './auth/principal.js';
@@ -41,8 +41,8 @@ export function idempotencyKey(header: string | undefined): string | undefined {
   return header;
 }
 
-/** A command id for a request without a key: 128 random bits. */
-export const randomCommandId = (): string => randomBytes(16).toString('base64url');
+/** A command id for a request without a key: a random UUID, which Node draws many at a time. */
+export const randomCommandId = (): string => randomUUID();
 
 /** The command id of a keyed request: scoped to user, client and route; `route` has the method and the path with the gift resolved. */
 export function keyedCommandId(hash: KeyedHash, principal: Principal, route: string, key: string): string {

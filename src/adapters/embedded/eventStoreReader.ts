@@ -8,6 +8,8 @@ import { DataFileError, unavailableOf } from './sqlite.js';
 const SLICE_SIZE = 1_000_000;
 /** Rows of a slice of one stream. */
 const STREAM_SLICE = 500;
+/** Nearly every stream is shorter: then its rows are had at once, which takes less than one by one. */
+const SHORT_STREAM = 8;
 
 type Row = readonly [position: number, stream: string, revision: number, type: string, id: string, at: string, data: string, metadata: string];
 
@@ -58,6 +60,12 @@ export function eventReader(database: Database, file: string): EventReader {
 
     readStream: (name, from, limit, into) =>
       guarded(() => {
+        const first = Math.min(limit, SHORT_STREAM);
+        const beginning = stream.all(name, from, first);
+        if (beginning.length < first || first === limit) {
+          take(beginning, into);
+          return false;
+        }
         const rows = Math.min(limit, STREAM_SLICE);
         const { count, size } = take(stream.iterate(name, from, rows), into);
         return size >= SLICE_SIZE || (count === STREAM_SLICE && limit > STREAM_SLICE);

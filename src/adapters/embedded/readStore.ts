@@ -59,9 +59,19 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
     return database.open ? unavailableOf(error, file) : new UnavailableError('the read store is closed', { cause: error });
   }
 
+  /** The version of the file that the reader's remembered documents are of. */
+  let seen: number | undefined;
+
+  function hold(): void {
+    if (!snapshot.hold()) return;
+    const version = dataVersion.get();
+    if (version !== seen) reader.forget();
+    seen = version;
+  }
+
   function read<T>(work: () => T): T {
     try {
-      snapshot.hold();
+      hold();
       return work();
     } catch (error) {
       throw failure(error);
@@ -76,7 +86,7 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
 
   async function readSlowly<T>(work: () => Promise<T>): Promise<T> {
     try {
-      snapshot.hold();
+      hold();
       return await work();
     } catch (error) {
       throw failure(error);

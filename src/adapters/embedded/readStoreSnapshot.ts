@@ -6,8 +6,8 @@ import type { Database } from 'better-sqlite3';
 
 /** The snapshot of a connection that only reads. */
 export interface Snapshot {
-  /** Every read until the end of this turn sees the same state. */
-  hold(): void;
+  /** Every read until the end of this turn sees the same state. @returns whether it is a new one. */
+  hold(): boolean;
   /** The next read sees what is stored by then: to be called before anybody is told of something newer than the snapshot. */
   renew(): void;
 }
@@ -24,10 +24,11 @@ export function readSnapshot(database: Database): Snapshot {
   };
   return {
     hold() {
-      if (held) return;
+      if (held) return false;
       begin.run();
       held = true;
       setImmediate(renew);
+      return true;
     },
     renew,
   };
