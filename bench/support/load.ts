@@ -4,7 +4,7 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { fileURLToPath } from 'node:url';
 
@@ -29,6 +29,15 @@ export interface LoadPlan {
   readonly headers?: Readonly<Record<string, string>>;
   /** The status that every answer must have. */
   readonly expect: number;
+  /** A file for one `SentRequest` an answer, one JSON object a line. */
+  readonly sent?: string;
+}
+
+/** When a request was sent and what its answer named. */
+export interface SentRequest {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly location: string;
 }
 
 /** What came of it. Latencies are milliseconds. */
@@ -71,6 +80,7 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
   const requests = chosen.map(encoded);
   const latencies: number[] = [];
   const statuses = new Map<string, number>();
+  const sentRequests: string[] = [];
   const sockets = await Promise.all(
     Array.from({ length: connections }, async () => {
       const socket = connect({ host: hostname, port: Number(port), noDelay: true });
@@ -104,6 +114,10 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
             if (!isWhole(rest)) return;
             const status = rest.slice(9, 12);
             statuses.set(status, (statuses.get(status) ?? 0) + 1);
+            if (plan.sent !== undefined) {
+              const location = /\r\nlocation: (\S+)/i.exec(rest)?.[1] ?? '';
+              sentRequests.push(JSON.stringify({ at: performance.timeOrigin + sent, location } satisfies SentRequest));
+            }
             rest = '';
             latencies.push(performance.now() - sent);
             send();
@@ -120,6 +134,7 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
   if (answered === 0 || statuses.get(String(plan.expect)) !== answered || (pick.kind === 'once' && answered !== requests.length)) {
     throw new Error(`of ${answered} answers, by status: ${JSON.stringify(Object.fromEntries(statuses))}`);
   }
+  if (plan.sent !== undefined) writeFileSync(plan.sent, sentRequests.join('\n'));
   latencies.sort((one, other) => one - other);
   const at = (share: number): number => latencies[Math.min(answered - 1, Math.floor(answered * share))] ?? Number.NaN;
   return { requests: answered, perSecond: answered / seconds, p50: at(0.5), p99: at(0.99), max: at(1), clients: (user + system) / 1e6 / seconds };
