@@ -111,7 +111,7 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
         return await settle(await call(create));
       } catch (error) {
         if (error instanceof DeclinedError) return error.intent === undefined ? { outcome: 'declined', provider: PROVIDER, code: error.code, simulated: false } : decline(error.intent, error.code);
-        if (!(error instanceof UnclearError)) throw error;
+        if (!(error instanceof UnclearError) && !(error instanceof MismatchError)) throw error;
         // Stripe repeats its own failures under their key for a day: what came of it stands with the intent alone.
         const found = await find(transaction_id);
         if (found === undefined) throw error;
@@ -138,8 +138,13 @@ class DeclinedError extends Error {
   }
 }
 
-/** Stripe answered with a failure of its own, or knows the key by another request: what was done must be looked up. */
+/** Stripe answered with a failure of its own: what was done must be looked up. */
 class UnclearError extends TroubleError {}
+
+/** Stripe knows the key by another request (the method's customer has changed since): that one must be looked up. Stripe itself is well. */
+class MismatchError extends Error {
+  override readonly name = 'MismatchError';
+}
 
 function openStripe({ secretKey, apiUrl }: StripeSettings, timeout: number): Stripe {
   const where = apiUrl === undefined ? undefined : new URL(apiUrl);
@@ -172,7 +177,7 @@ function failed(error: unknown, now: () => number): never {
     throw new NotNowError(`Stripe limits our requests (${where})`, retryAfterMs(error.headers?.['retry-after'], now()) ?? RATE_LIMIT_PAUSE_MS);
   }
   if (error instanceof Stripe.errors.StripeConnectionError) throw new TroubleError('Stripe did not answer', { outcomeUnknown: true, cause: error.detail });
-  if (error instanceof Stripe.errors.StripeIdempotencyError) throw new UnclearError(`Stripe knows this transaction by another request (${where})`, { outcomeUnknown: true });
+  if (error instanceof Stripe.errors.StripeIdempotencyError) throw new MismatchError(`Stripe knows this transaction by another request (${where})`);
   if (error instanceof Stripe.errors.StripeInvalidRequestError) throw new RefusedError(`Stripe refuses the request (${where}${error.param === undefined ? '' : `, ${error.param}`})`);
   if (statusCode === 409) throw new NotNowError(`Stripe is busy with this very request (${where})`, 0);
   if (error instanceof Stripe.errors.StripeAuthenticationError || error instanceof Stripe.errors.StripePermissionError) {

@@ -3,6 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { keyedHash } from '../../../src/domain/keyedHash.js';
 import type { Records } from '../../../src/ports/readStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
 import type { SendLookup, SendRequest } from '../../../src/workers/messages.js';
 import { openLedger } from '../../../src/workers/notifications/ledger.js';
 import type { NotificationProvider } from '../../../src/workers/notifications/simulated.js';
@@ -222,6 +223,12 @@ test('what is over a limit waits and is let through later; nothing is dropped, n
   assert.is((await sms.send(c)).outcome, 'sent');
   assert.is(server.messages.length, 4);
   assert.not.match(JSON.stringify((await records.list('sms')).map(({ key }) => key)), /77009/);
+});
+
+test('nothing is sent while the limits cannot be counted', async ({ server, records }) => {
+  const sms = await open(server, { ...records, put: async (key, ...more) => (key.startsWith('sms') ? Promise.reject(new UnavailableError('down')) : records.put(key, ...more)) });
+  await rejects(sms.send(ask()), UnavailableError, /down/);
+  assert.is(server.messages.length, 0);
 });
 
 test('a purchase of many receivers is one unit, by two processes too', async ({ server, records }) => {

@@ -161,7 +161,11 @@ test('a failure of its own, repeated under its key for a day, is looked up by me
 test('the same key with another request is looked up, never made anew', async ({ server, payments }) => {
   const request = ask();
   await payments.charge(request);
-  assert.is((await payments.charge({ ...request, customer: 'cus_other' })).outcome, 'charged');
+  const changed = { ...request, customer: 'cus_other' };
+  assert.is((await payments.charge(changed)).outcome, 'charged');
+  server.searchable = false;
+  const alone = open(server, { guard: { failures: 1 } });
+  for (let n = 0; n < 2; n++) await rejects(alone.charge(changed), Error, /by another request/);
   assert.is(server.charges(request.transaction_id), 1);
 });
 
