@@ -1,0 +1,28 @@
+# The service. Without settings it runs whole on embedded engines, its files in /data; ROLES and the engines' URLs say otherwise (docs/deployment.md).
+
+# With a compiler: one dependency is compiled where no binary is at hand.
+FROM node:22.21.1-bookworm AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts && npm rebuild better-sqlite3
+COPY tsconfig.json ./
+COPY scripts scripts
+COPY src src
+COPY test test
+COPY bench bench
+RUN node scripts/build.mjs && npm prune --omit=dev --ignore-scripts
+
+FROM node:22.21.1-bookworm-slim
+WORKDIR /app
+ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules node_modules
+COPY --from=build /app/dist/src dist/src
+COPY examples examples
+RUN ln -s /app/dist/src/cli/gift.js /usr/local/bin/gift && mkdir /data && chown node:node /data
+USER node
+VOLUME /data
+EXPOSE 3000
+HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=6 \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.METRICS_PORT || process.env.PORT || 3000) + '/readyz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "--enable-source-maps", "dist/src/main.js"]

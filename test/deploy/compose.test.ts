@@ -1,0 +1,246 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { EventStoreDBClient } from '@eventstore/db-client';
+import { MongoClient } from 'mongodb';
+import { parse } from 'yaml';
+import { ROLES, loadConfig } from '../../src/config.js';
+
+/** What these tests look at of a compose file. */
+interface Compose {
+  readonly services: Readonly<Record<string, ComposeService>>;
+  readonly volumes: Readonly<Record<string, unknown>>;
+}
+
+interface ComposeService {
+  readonly image: string;
+  readonly build?: string;
+  readonly entrypoint?: readonly string[];
+  readonly command?: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly volumes?: readonly string[];
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly healthcheck?: { readonly test: readonly string[] };
+  readonly ports?: readonly string[];
+  readonly env_file?: readonly { readonly path: string; readonly required: boolean }[];
+}
+
+const FILES = ['docker-compose.yml', 'docker-compose.cluster.yml'] as const;
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const test = suite('deploy');
+
+const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+const compose = (file: string): Compose => parse(textOf(file), { merge: true, strict: true, uniqueKeys: true }) as Compose;
+const ours = ({ services }: Compose): [string, ComposeService][] => Object.entries(services).filter(([, { environment }]) => environment?.['ROLES'] !== undefined);
+const engines = ({ services }: Compose): [string, ComposeService][] => Object.entries(services).filter(([, { build }]) => build === undefined);
+
+/** A value as compose hands it on: defaults of what `.env` leaves unset, and `$$` as `$`. */
+function interpolated(value: string, env: Readonly<Record<string, string>> = {}): string {
+  return value.replaceAll(/\$\$|\$\{(\w+)(?::-([^}]*))?\}/g, (whole, name: string | undefined, fallback: string | undefined) => (whole === '$$' ? '$' : (env[name!] ?? fallback ?? '')));
+}
+
+function environmentOf(service: ComposeService, env: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(service.environment ?? {}).map(([name, value]) => [name, interpolated(value, env)]));
+}
+
+/** Names that the settings' code reads. */
+function knownSettings(): Set<string> {
+  const src = join(ROOT, 'src');
+  const code = readdirSync(src).filter((file) => file.endsWith('.ts')).map((file) => readFileSync(join(src, file), 'utf8')).join('\n');
+  return new Set([...code.matchAll(/'([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)'/g)].map(([, name]) => name!));
+}
+
+/** Options of EventStoreDB 24.10 as environment variables: https://docs.kurrent.io/server/v24.10/configuration/. One it does not know ends it at its start. */
+const EVENTSTORE_OPTIONS = [
+  'CLUSTER_SIZE', 'DISCOVER_VIA_DNS', 'GOSSIP_SEED', 'INSECURE', 'NODE_HOST_ADVERTISE_AS', 'NODE_PORT', 'REPLICATION_HOST_ADVERTISE_AS', 'REPLICATION_PORT', 'RUN_PROJECTIONS', 'TELEMETRY_OPTOUT',
+].map((name) => `EVENTSTORE_${name}`);
+/** Where each image keeps what must outlive its container. */
+const KEPT: Readonly<Record<string, readonly string[]>> = { eventstore: ['/var/lib/eventstore', '/var/log/eventstore'], mongodb: ['/data/configdb', '/data/db'], nats: [] };
+
+for (const file of FILES) {
+  test(`${file}: every role is there once, with settings that the service takes`, () => {
+    const parsed = compose(file);
+    assert.equal(ours(parsed).map(([, { environment }]) => environment!['ROLES']!).toSorted(), [...ROLES].toSorted());
+    const known = knownSettings();
+    for (const [name, service] of ours(parsed)) {
+      const env = environmentOf(service);
+      for (const setting of Object.keys(env)) assert.ok(known.has(setting), `${name}: ${setting} is no setting`);
+      const { EVENTSTORE_URL, MONGODB_URL, ...rest } = env;
+      assert.ok(EVENTSTORE_URL !== undefined && MONGODB_URL !== undefined);
+      const config = loadConfig({ ...rest, TOKEN_KEY: 'k'.repeat(43), HASH_KEY: 'h'.repeat(43) });
+      assert.equal([config.host, config.metricsPort, [...config.roles]], ['0.0.0.0', 9090, [name]]);
+      assert.ok(config.natsUrl !== undefined);
+      assert.equal([config.payments, config.notifications], ['simulated', 'simulated']);
+      assert.equal(service.env_file, [{ path: '.env', required: false }]);
+    }
+    const [[, api] = []] = ours(parsed).filter(([name]) => name === 'api');
+    assert.equal(api?.ports?.map((port) => interpolated(port)), ['127.0.0.1:3000:3000']);
+    for (const [name, { ports }] of Object.entries(parsed.services)) if (name !== 'api') assert.is(ports, undefined, `${name} is reached from within alone`);
+  });
+
+  test(`${file}: the addresses are those of its engines, as their clients read them`, async () => {
+    const parsed = compose(file);
+    const names = (engine: string): string[] => engines(parsed).map(([name]) => name).filter((name) => name.startsWith(engine));
+    const nodes = file === 'docker-compose.yml' ? 1 : 3;
+    for (const [, service] of ours(parsed)) {
+      const { EVENTSTORE_URL, MONGODB_URL, NATS_URL } = environmentOf(service);
+      assert.equal(EVENTSTORE_URL, `esdb://${names('eventstore').map((host) => `${host}:2113`).join(',')}?tls=false`);
+      await EventStoreDBClient.connectionString(EVENTSTORE_URL!).dispose();
+      const mongo = new MongoClient(MONGODB_URL!);
+      assert.equal(mongo.options.hosts.map(({ host }) => host), names('mongodb'));
+      assert.equal([mongo.options.dbName, mongo.options.replicaSet], ['gift', 'gift']);
+      await mongo.close();
+      assert.equal(NATS_URL, names('nats').map((host) => `nats://${host}:4222`).join(','));
+      for (const engine of ['eventstore', 'mongodb', 'nats']) assert.is(names(engine).length, nodes);
+      const waited = Object.entries(service.depends_on ?? {}).map(([name, { condition }]) => `${name} ${condition}`);
+      assert.equal(waited.toSorted(), ['keys service_completed_successfully', ...engines(parsed).map(([name]) => `${name} service_healthy`)].toSorted());
+    }
+  });
+
+  test(`${file}: the engines are of exact versions, tell their health and keep their data apart`, () => {
+    const parsed = compose(file);
+    const volumes: string[] = [];
+    for (const [name, service] of engines(parsed)) {
+      const engine = name.replace(/\d$/, '');
+      assert.match(service.image, /:\d+\.\d+\.\d+(-\w+)?$/, name);
+      assert.ok(service.healthcheck!.test.length > 1, name);
+      const mounted = (service.volumes ?? []).map((volume) => volume.split(':') as [string, string]);
+      assert.equal(mounted.map(([, place]) => place).toSorted(), KEPT[engine], name);
+      for (const [volume] of mounted) {
+        assert.ok(volume in parsed.volumes, volume);
+        volumes.push(volume);
+      }
+      for (const setting of Object.keys(service.environment ?? {})) assert.ok(EVENTSTORE_OPTIONS.includes(setting), `${name}: ${setting}`);
+    }
+    assert.is(new Set(volumes).size, volumes.length, 'no volume is of two engines');
+    assert.equal([...volumes, 'keys'].toSorted(), Object.keys(parsed.volumes).toSorted());
+  });
+}
+
+test('the cluster: each EventStoreDB names itself and the two others, MongoDB and NATS name all three', () => {
+  const { services } = compose('docker-compose.cluster.yml');
+  for (const n of [1, 2, 3]) {
+    const own = services[`eventstore${n}`]!.environment!;
+    assert.equal([own['EVENTSTORE_NODE_HOST_ADVERTISE_AS'], own['EVENTSTORE_REPLICATION_HOST_ADVERTISE_AS'], own['EVENTSTORE_CLUSTER_SIZE']], [`eventstore${n}`, `eventstore${n}`, '3']);
+    assert.is(own['EVENTSTORE_GOSSIP_SEED'], [1, 2, 3].filter((other) => other !== n).map((other) => `eventstore${other}:2113`).join(','));
+    assert.ok(services[`nats${n}`]!.command!.includes('nats://nats1:6222,nats://nats2:6222,nats://nats3:6222'));
+  }
+});
+
+/** Runs what a health check of MongoDB tells mongosh, on a replica set that is not begun, and one whose member has a state. */
+function checked(script: string, begun: boolean): { initiated: object[]; code: number | undefined } {
+  const initiated: { members: { host: string }[] }[] = [];
+  let code: number | undefined;
+  let running = begun;
+  const rs = {
+    status() {
+      if (!running) throw new Error('NotYetInitialized');
+      return { members: [{ stateStr: 'SECONDARY' }, { stateStr: 'PRIMARY' }] };
+    },
+    initiate(config: { members: { host: string }[] }) {
+      initiated.push(config);
+      running = true;
+    },
+  };
+  const db = { hello: () => ({ isWritablePrimary: running }) };
+  // eslint-disable-next-line typescript/no-implied-eval -- the text under test is a program
+  const run = new Function('rs', 'db', 'quit', interpolated(script)) as (...args: unknown[]) => void;
+  run(rs, db, (value: number) => {
+    code = value;
+  });
+  return { initiated, code };
+}
+
+test("MongoDB's health check begins the replica set once, of all its members", () => {
+  for (const [file, name, hosts] of [
+    ['docker-compose.yml', 'mongodb', ['mongodb:27017']],
+    ['docker-compose.cluster.yml', 'mongodb1', ['mongodb1:27017', 'mongodb2:27017', 'mongodb3:27017']],
+  ] as const) {
+    const { command, healthcheck } = compose(file).services[name]!;
+    const script = healthcheck!.test.at(-1)!;
+    const first = checked(script, false);
+    assert.equal(first.initiated.map((config) => [(config as { _id: string })._id, (config as { members: { host: string }[] }).members.map(({ host }) => host)]), [['gift', [...hosts]]]);
+    assert.is(first.code, 0);
+    assert.equal(checked(script, true), { initiated: [], code: 0 });
+    assert.is(command![command!.indexOf('--replSet') + 1], 'gift');
+  }
+  assert.throws(() => checked(compose('docker-compose.cluster.yml').services['mongodb2']!.healthcheck!.test.at(-1)!, false), /NotYetInitialized/);
+});
+
+for (const file of FILES) {
+  test(`${file}: keys are made once and handed to every process, unless they are set`, () => {
+    const dir = mkdtempSync(join(tmpdir(), 'compose-'));
+    try {
+      const { services } = compose(file);
+      const here = (text: string): string => interpolated(text).replaceAll('/data', dir).replaceAll('/app/', ROOT);
+      const [node, ...args] = services['keys']!.command!.map(here);
+      assert.is(node, 'node');
+      execFileSync(process.execPath, args);
+      const kept = ['token.key', 'hash.key'].map((name) => readFileSync(join(dir, name), 'utf8'));
+      execFileSync(process.execPath, args);
+      assert.equal(['token.key', 'hash.key'].map((name) => readFileSync(join(dir, name), 'utf8')), kept);
+      const shown = (env: Record<string, string>): string[] => {
+        const [shell, ...rest] = services['worker']!.entrypoint!.map(here);
+        return execFileSync(shell!, [...rest, 'printenv', 'TOKEN_KEY', 'HASH_KEY'], { env: { PATH: process.env['PATH'], ...env }, encoding: 'utf8' }).trim().split('\n');
+      };
+      assert.equal(shown({}), kept.map((key) => key.trim()));
+      assert.equal(shown({ TOKEN_KEY: 'one two', HASH_KEY: '' }), ['one two', kept[1]!.trim()]);
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  });
+}
+
+test('the image: exact versions, dependencies as locked, no root, and what it copies is there', () => {
+  const lines = textOf('Dockerfile').replaceAll('\\\n', ' ').split('\n');
+  const of = (word: string): string[] => lines.filter((line) => line.startsWith(`${word} `)).map((line) => line.slice(word.length + 1));
+  for (const image of of('FROM')) assert.match(image, /^node:22\.\d+\.\d+-bookworm(-slim)?( AS \w+)?$/);
+  assert.match(of('FROM').at(-1)!, /-slim$/);
+  assert.ok(lines.some((line) => line.includes('npm ci ')) && lines.some((line) => line.includes('npm prune --omit=dev')));
+  assert.equal(of('USER'), ['node']);
+  assert.ok(lines.indexOf('USER node') < lines.findIndex((line) => line.startsWith('CMD')));
+  const allowed = new Set(textOf('.dockerignore').trim().split('\n').filter((line) => line.startsWith('!')).map((line) => line.slice(1)));
+  assert.is(textOf('.dockerignore').split('\n')[0], '*');
+  const copied = of('COPY').filter((line) => !line.startsWith('--from')).flatMap((line) => line.split(' ').slice(0, -1));
+  assert.equal(copied.toSorted(), [...allowed].toSorted(), 'what is copied is what the context holds');
+  const present = new Set(readdirSync(ROOT));
+  for (const name of copied) assert.ok(present.has(name), name);
+});
+
+test("the image's health check tells a service that is ready from one that is not, or not there", async () => {
+  const check = /HEALTHCHECK .*?CMD (\[.*\])/.exec(textOf('Dockerfile').replaceAll('\\\n', ' '))![1]!;
+  const [node, ...args] = JSON.parse(check) as string[];
+  assert.is(node, 'node');
+  let status = 200;
+  const server = createServer((request, response) => response.writeHead(request.url === '/readyz' ? status : 404).end()).listen(0, '127.0.0.1');
+  await new Promise((resolve) => {
+    server.once('listening', resolve);
+  });
+  const port = String((server.address() as AddressInfo).port);
+  const code = async (env: Record<string, string>): Promise<number> =>
+    new Promise((resolve) => {
+      execFile(process.execPath, args, { env }, (error) => resolve(error === null ? 0 : Number(error.code)));
+    });
+  assert.is(await code({ METRICS_PORT: port, PORT: '1' }), 0);
+  assert.is(await code({ PORT: port }), 0);
+  status = 503;
+  assert.is(await code({ PORT: port }), 1);
+  server.close();
+  server.closeAllConnections();
+  assert.is(await code({ METRICS_PORT: port }), 1);
+});
+
+test('.env.example names settings only', () => {
+  const known = knownSettings();
+  const names = [...textOf('.env.example').matchAll(/^#? ?([A-Z][A-Z_]+)=/gm)].map(([, name]) => name!);
+  assert.ok(names.length > 5);
+  for (const name of names) assert.ok(known.has(name) || name === 'LISTEN', name);
+});
+
+test.run();
