@@ -18,6 +18,8 @@ export interface Proxy {
   up(): Promise<void>;
   /** As a frozen server, or a broken network: nothing goes through any more, in either direction; new connections are taken, and are as silent. */
   freeze(): void;
+  /** The connections that are open are dead, and neither side is told; new ones work. */
+  hang(): void;
   /** Goes on, with what was sent meanwhile. */
   thaw(): void;
   close(): Promise<void>;
@@ -26,6 +28,7 @@ export interface Proxy {
 /** Opens a way to a port of this machine, or of another. */
 export async function openProxy(target: { port: number; host?: string }): Promise<Proxy> {
   const sockets = new Set<Socket>();
+  const hanging = new WeakSet<Socket>();
   let frozen = false;
   let made = 0;
   const waiting = new Set<() => void>();
@@ -46,6 +49,7 @@ export async function openProxy(target: { port: number; host?: string }): Promis
           one.pause();
           other.once('drain', () => one.resume());
         };
+        if (hanging.has(one)) return;
         if (frozen) waiting.add(pass);
         else pass();
       });
@@ -83,6 +87,9 @@ export async function openProxy(target: { port: number; host?: string }): Promis
     },
     freeze() {
       frozen = true;
+    },
+    hang() {
+      for (const socket of sockets) hanging.add(socket);
     },
     thaw() {
       frozen = false;

@@ -29,7 +29,7 @@ export interface FeedSource {
   readonly closed: AbortSignal;
   /** Goes on after the log's end. */
   readonly follow: boolean;
-  /** Told when a follower has lost its subscription, and when it has one again. */
+  /** Told once when the log can't be read on, and once when it can again. */
   readonly onTrouble?: (error: Error | undefined) => void;
 }
 
@@ -45,13 +45,15 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
   const narrow = serverFilter(filter);
   let position = after;
   let failures = 0;
+  let troubled = false;
   let pause = pauses(PAUSE);
   if (after !== undefined) commitOf(after);
 
   /** Takes one batch and keeps count of it. */
   function advance(batch: EventBatch): EventBatch {
     position = batch.position;
-    if (failures > 0) onTrouble?.(undefined);
+    if (troubled) onTrouble?.(undefined);
+    troubled = false;
     failures = 0;
     pause = pauses(PAUSE);
     return batch;
@@ -130,7 +132,10 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
       if (!(error instanceof UnavailableError)) throw error;
       failures += 1;
       if (!follow && failures >= READ_ALL_TRIES) throw error;
-      if (!(error instanceof TooSlowError)) onTrouble?.(error);
+      if (!(error instanceof TooSlowError) && !troubled) {
+        troubled = true;
+        onTrouble?.(error);
+      }
       // Too slow for what is appended, not in trouble: on at once, unless that goes on without a single batch.
       if (!(error instanceof TooSlowError) || failures > 1) await sleep(pause(), undefined, { signal: stop }).catch(() => undefined);
     }

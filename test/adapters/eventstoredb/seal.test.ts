@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openEventStoreDb } from '../../../src/adapters/eventstoredb/eventStore.js';
+import type { EventStore } from '../../../src/ports/eventStore.js';
+import { LogSealedError } from '../../../src/ports/eventStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { eventStoreSealContract } from '../../contract/eventStoreSeal.js';
+import type { SealFixture } from '../../contract/eventStoreSeal.js';
+import type { EventStoreDouble } from '../../support/eventStoreDouble.js';
+import { startEventStoreDouble } from '../../support/eventStoreDouble.js';
+import { event, failureOf } from '../../support/eventStoreEvents.js';
+
+const TIMEOUT_MS = 200;
+
+async function twoOnDouble(): Promise<SealFixture & { double: EventStoreDouble; open: () => Promise<EventStore> }> {
+  const double = await startEventStoreDouble();
+  const stores: EventStore[] = [];
+  const open = async (): Promise<EventStore> => {
+    const store = await openEventStoreDb({ url: double.url, timeoutMs: TIMEOUT_MS });
+    stores.push(store);
+    return store;
+  };
+  return {
+    double,
+    open,
+    store: await open(),
+    other: await open(),
+    async destroy() {
+      double.way.thaw();
+      for (const store of stores) await store.close();
+      await double.close();
+    },
+  };
+}
+
+eventStoreSealContract('EventStoreDB, double', twoOnDouble);
+// A server that others use too would take no more events from anybody.
+console.log('skipped: EventStore, sealed: EventStoreDB, server: sealing is for ever');
+
+const test = suite('EventStoreDB: sealing');
+
+test('a log that was sealed is found so when it is opened, also after a restart', async () => {
+  const { double, store, open, destroy } = await twoOnDouble();
+  await store.append('a', [event()], 'none');
+  await store.seal();
+  await double.restart();
+  const again = await open();
+  assert.is(await again.sealed(), true);
+  assert.instance(await failureOf(again.append('a', [event()], 0)), LogSealedError);
+  await destroy();
+});
+
+test('who can not look for the seal any more appends nothing, and who has looked just before need not', async () => {
+  const { double, store, destroy } = await twoOnDouble();
+  await store.append('a', [event()], 'none');
+  await sleep(600);
+  // Looked for again, but nobody waits for it.
+  await store.append('a', [event()], 0);
+  await sleep(1_100);
+  double.switches.refuse = { code: 14, details: 'away' };
+  const error = (await failureOf(store.append('a', [event()], 1))) as UnavailableError;
+  assert.instance(error, UnavailableError);
+  assert.is(error.outcomeUnknown, false);
+  double.switches.refuse = undefined;
+  assert.is((await store.append('a', [event()], 1)).revision, 2);
+  await destroy();
+});
+
+test.run();

@@ -1,0 +1,441 @@
+/** What EventStoreDB and its client do that the port's promises don't allow for: each with what we do about it. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { EventStoreDBClient } from '@eventstore/db-client';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openEventStoreDb } from '../../../src/adapters/eventstoredb/eventStore.js';
+import type { EventStore, RecordedEvent } from '../../../src/ports/eventStore.js';
+import { ConflictError, EventTooLargeError } from '../../../src/ports/eventStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import type { EventStoreDouble } from '../../support/eventStoreDouble.js';
+import { startEventStoreDouble } from '../../support/eventStoreDouble.js';
+import type { AppendFault } from '../../support/eventStoreDoubleStreams.js';
+import { batchesOf, event, events, eventsOf, failureOf, idsOf, newStream, readUntil, within } from '../../support/eventStoreEvents.js';
+
+const TIMEOUT_MS = 400;
+
+type Opened = { store: EventStore; double: EventStoreDouble; another: () => Promise<EventStore> };
+
+async function onDouble(check: (opened: Opened) => Promise<void>): Promise<void> {
+  const double = await startEventStoreDouble();
+  const stores: EventStore[] = [];
+  const another = async (): Promise<EventStore> => {
+    const store = await openEventStoreDb({ url: double.url, timeoutMs: TIMEOUT_MS });
+    stores.push(store);
+    return store;
+  };
+  try {
+    await check({ store: await another(), double, another });
+  } finally {
+    double.way.thaw();
+    for (const store of stores) await store.close();
+    await double.close();
+  }
+}
+
+async function until(holds: () => boolean, ms = 5_000): Promise<void> {
+  const end = performance.now() + ms;
+  while (!holds()) {
+    assert.ok(performance.now() < end, `not within ${ms} ms: ${holds.toString()}`);
+    await sleep(5);
+  }
+}
+
+const appends = suite('EventStoreDB: appends');
+
+for (const fault of ['cutBefore', 'cutAfter', 'timeoutBefore', 'timeoutAfter', 'notReady'] as const satisfies AppendFault[]) {
+  appends(`is tried again, and stored once, after: ${fault}`, () =>
+    onDouble(async ({ store, double }) => {
+      for (const expected of ['none', 'any', 0] as const) {
+        const stream = newStream();
+        if (expected === 0) await store.append(stream, [event()], 'none');
+        const batch = events(3);
+        double.switches.appends.push(fault);
+        const { revision, position } = await store.append(stream, batch, expected);
+        const read = await store.read(stream);
+        assert.equal(idsOf(read).slice(expected === 0 ? 1 : 0), idsOf(batch));
+        assert.equal([revision, position], [read.at(-1)!.revision, read.at(-1)!.position]);
+      }
+    }));
+}
+
+appends('an unanswered append is given up by our own deadline, and the same again finds it stored', () =>
+  onDouble(async ({ store, double }) => {
+    const [stream, batch] = [newStream(), events(2)];
+    double.switches.appends.push('unanswered');
+    const began = performance.now();
+    const appended = store.append(stream, batch, 'none');
+    // The first try is given up; the second finds the first.
+    assert.is((await appended).revision, 1);
+    assert.ok(performance.now() - began >= TIMEOUT_MS);
+    assert.is((await store.read(stream)).length, 2);
+  }));
+
+appends('an answer that comes too late harms nothing', () =>
+  onDouble(async ({ store, double }) => {
+    const [stream, batch] = [newStream(), events(2)];
+    double.switches.appends.push({ lateMs: TIMEOUT_MS * 2 });
+    assert.is((await store.append(stream, batch, 'none')).revision, 1);
+    const others = Array.from({ length: 20 }, async (_, n) => sleep(n * 30).then(async () => store.append(newStream(), [event()], 'none')));
+    await Promise.all(others);
+    assert.is((await store.read(stream)).length, 2);
+  }));
+
+appends('the end of one connection leaves appends on others alone, also of another server', () =>
+  onDouble(async ({ store, double }) => {
+    const other = await startEventStoreDouble();
+    const away = await openEventStoreDb({ url: other.url, timeoutMs: TIMEOUT_MS });
+    try {
+      other.switches.appends.push({ lateMs: 150 });
+      const waiting = away.append('a', [event()], 'none');
+      await sleep(20);
+      double.switches.appends.push('cutAfter', 'cutAfter');
+      await Promise.all([store.append(newStream(), [event()], 'none'), store.append(newStream(), [event()], 'none')]);
+      assert.is((await waiting).revision, 0);
+      assert.is((await away.read('a')).length, 1);
+    } finally {
+      await away.close();
+      await other.close();
+    }
+  }));
+
+appends('a repeat with any expectation is recognised when the server has forgotten its ids', () =>
+  onDouble(async ({ store, double }) => {
+    const [stream, batch] = [newStream(), events(3)];
+    await store.append(stream, events(1_200), 'none');
+    const first = await store.append(stream, batch, 'any');
+    await store.append(stream, events(700), 'any');
+    await double.restart();
+    await store.ping();
+    assert.equal(await store.append(stream, batch, 'any'), first);
+    assert.is((await store.read(stream)).length, 1_903);
+  }));
+
+appends('any expectation holds though some of the ids stand there', () =>
+  onDouble(async ({ store }) => {
+    const stream = newStream();
+    const [a, b, c] = [event(), event(), event()];
+    await store.append(stream, [a, b], 'none');
+    await store.append(stream, [event()], 'any');
+    assert.is((await store.append(stream, [b, c], 'any')).revision, 4);
+    assert.equal(idsOf(await store.read(stream)).slice(3), idsOf([b, c]));
+  }));
+
+appends('the same append twice at once waits for none that the server drops', () =>
+  onDouble(async ({ store }) => {
+    const [stream, batch] = [newStream(), events(3)];
+    const began = performance.now();
+    const [one, two] = await Promise.all([store.append(stream, batch, 'none'), store.append(stream, batch, 'none')]);
+    assert.equal(one, two);
+    assert.ok(performance.now() - began < TIMEOUT_MS);
+  }));
+
+appends('a repeat from two processes at once is stored once', () =>
+  onDouble(async ({ store, another }) => {
+    const [other, stream, batch] = [await another(), newStream(), events(3)];
+    await other.ping();
+    const [one, two] = await Promise.all([store.append(stream, batch, 'none'), other.append(stream, batch, 'none')]);
+    assert.equal(one, two);
+    assert.is((await store.read(stream)).length, 3);
+  }));
+
+appends('a node that is no leader names the leader, and the append goes there', () =>
+  onDouble(async ({ store, double }) => {
+    const leader = await startEventStoreDouble({ clusterOf: double });
+    try {
+      await store.append('before', [event()], 'none');
+      double.switches.leader = { host: '127.0.0.1', port: leader.port };
+      assert.is((await store.append('after', [event()], 'none')).revision, 0);
+      assert.is((await store.read('before')).length, 1);
+      assert.is((await eventsOf(store.readAll(undefined))).length, 2);
+      assert.ok(leader.way.made > 0);
+      await store.close();
+    } finally {
+      await leader.close();
+    }
+  }));
+
+appends('what the server finds too large is told as such, and a wrong id as it is', () =>
+  onDouble(async ({ store, double }) => {
+    (double.switches as { maxAppendBytes: number }).maxAppendBytes = 2_000;
+    assert.instance(await failureOf(store.append(newStream(), events(100), 'none')), EventTooLargeError);
+    const error = (await failureOf(store.append(newStream(), [event('Tested', {}, 'no-uuid')], 'none'))) as Error;
+    assert.match(error.message, /no-uuid/);
+    assert.not.instance(error, UnavailableError);
+  }));
+
+appends('data that is no JSON is refused at once, and so is an append without events', () =>
+  onDouble(async ({ store }) => {
+    assert.instance(await within(200, failureOf(store.append(newStream(), [event('Big', { n: 1n })], 'none'))), TypeError);
+    assert.instance(await failureOf(store.append(newStream(), [], 'none')), RangeError);
+  }));
+
+appends('refused access is not tried again', () =>
+  onDouble(async ({ store, double }) => {
+    double.switches.appends.push('accessDenied');
+    assert.instance(await within(300, failureOf(store.append(newStream(), [event()], 'none'))), UnavailableError);
+    double.switches.refuse = { code: 7, details: 'Access Denied', exception: 'access-denied' };
+    assert.match(((await within(300, failureOf(store.read('a')))) as Error).message, /refuses access/);
+    double.switches.refuse = { code: 3, details: 'not so' };
+    assert.match(((await within(300, failureOf(store.read('a')))) as Error).message, /not so/);
+  }));
+
+const deleted = suite('EventStoreDB: streams that others deleted');
+
+deleted('a deleted stream is empty, its revisions go on, and repeats are recognised', () =>
+  onDouble(async ({ store, double }) => {
+    const [stream, batch] = [newStream(), events(2)];
+    await store.append(stream, events(3), 'none');
+    await double.log.remove(stream, false);
+    assert.equal(await store.read(stream), []);
+    const appended = await store.append(stream, batch, 'none');
+    assert.is(appended.revision, 4);
+    assert.equal(await store.append(stream, batch, 'none'), appended);
+    assert.equal(idsOf(await store.read(stream)), idsOf(batch));
+    const conflict = await failureOf(store.append(stream, [event()], 'none'));
+    assert.instance(conflict, ConflictError);
+    assert.is((conflict as ConflictError).actual, 4);
+    assert.is((await eventsOf(store.readAll(undefined))).length, 5, 'the log still has them');
+  }));
+
+deleted('one deleted for good is empty, and takes no more events', () =>
+  onDouble(async ({ store, double }) => {
+    const stream = newStream();
+    await store.append(stream, [event()], 'none');
+    await double.log.remove(stream, true);
+    assert.equal(await store.read(stream), []);
+    for (const expected of ['none', 'any', 0] as const) assert.match(((await failureOf(store.append(stream, [event()], expected))) as Error).message, /was deleted/);
+    assert.is((await eventsOf(store.readAll(undefined))).length, 1);
+  }));
+
+const feeds = suite('EventStoreDB: feeds');
+
+feeds('marks of the server, links and events that are no JSON are passed by', () =>
+  onDouble(async ({ store, double }) => {
+    const stream = newStream();
+    const raw = (type: string, contentType = 'application/json'): { id: string; type: string; contentType: string; data: Buffer; metadata: Buffer } => ({
+      id: crypto.randomUUID(), type, contentType, data: Buffer.from('{}'), metadata: Buffer.alloc(0),
+    });
+    await double.log.append('$ce-test', [raw('$>')], 'any');
+    await double.log.append('$custom', [raw('Tested')], 'any');
+    await double.log.append(stream, [raw('$>'), raw('Image', 'application/octet-stream'), raw('Foreign')], 'any');
+    const ours = event();
+    await store.append(stream, [ours], 2);
+    for (const filter of [{}, { types: ['Tested', 'Image', '$>', 'Foreign'] }, { streams: [''] }, { streams: [stream, '$'] }]) {
+      const read = await eventsOf(store.readAll(undefined, filter));
+      assert.equal(read.map(({ type }) => type), ['Foreign', 'Tested']);
+      assert.match(read[0]!.at, /^\d{4}-\d\d-\d\dT[\d:.]{12}Z$/);
+      assert.equal(read[0]!.metadata, {});
+    }
+    assert.equal((await store.read(stream)).map(({ type, revision }) => [type, revision]), [['Foreign', 2], ['Tested', 3]]);
+    assert.is(await store.end(), (await store.read(stream)).at(-1)!.position);
+  }));
+
+feeds('a log that holds nothing but its id is empty', () =>
+  onDouble(async ({ store }) => {
+    assert.is(await store.end(), undefined);
+    assert.equal(await batchesOf(store.readAll(undefined)), []);
+    const [first] = await Promise.all([readUntil(store.follow(undefined), (all) => all.length === 1), sleep(50).then(async () => store.append('a', [event()], 'none'))]);
+    assert.is(first.length, 1);
+  }));
+
+feeds('a follower that the server dropped goes on', () =>
+  onDouble(async ({ store, double }) => {
+    const stream = newStream();
+    const following = readUntil(store.follow(undefined, { streams: [stream] }), (all) => all.length === 60, 20_000);
+    for (let n = 0; n < 60; n++) {
+      await store.append(stream, [event()], n === 0 ? 'none' : n - 1);
+      if (n % 10 === 5) double.dropSubscriptions();
+    }
+    assert.equal((await following).map(({ revision }) => revision), Array.from({ length: 60 }, (_, n) => n));
+  }));
+
+feeds('a follower slower than the appends is dropped and goes on', () =>
+  onDouble(async ({ store }) => {
+    const stream = newStream();
+    const text = 'x'.repeat(20_000);
+    const seen: RecordedEvent[] = [];
+    const following = (async () => {
+      for await (const batch of store.follow(undefined, { streams: [stream] }, { batchSize: 10 })) {
+        seen.push(...batch.events);
+        if (seen.length === 1_500) return;
+        await sleep(5);
+      }
+    })();
+    for (let n = 0; n < 15; n++) await store.append(stream, Array.from({ length: 45 }, () => event('Large', { text })).concat(events(55)), n === 0 ? 'none' : n * 100 - 1);
+    await within(20_000, following);
+    assert.equal(seen.map(({ revision }) => revision), Array.from({ length: 1_500 }, (_, n) => n));
+  }));
+
+feeds('a follower that hears nothing of a log that grows subscribes again', () =>
+  onDouble(async ({ store, double }) => {
+    const stream = newStream();
+    await store.append(stream, [event()], 'none');
+    let caughtUp = false;
+    const following = readUntil(store.follow(undefined, { streams: [stream] }), (all, batch) => {
+      caughtUp ||= batch.caughtUp;
+      return all.length === 3;
+    });
+    await until(() => caughtUp && double.running() === 1);
+    double.switches.deaf = true;
+    await store.append(stream, events(1), 0);
+    await sleep(TIMEOUT_MS * 3);
+    double.switches.deaf = false;
+    await store.append(stream, events(1), 1);
+    assert.equal((await following).map(({ revision }) => revision), [0, 1, 2]);
+  }));
+
+feeds('far more than a hundred followers and reads at once wait for none of each other', () =>
+  onDouble(async ({ store, double }) => {
+    const stream = newStream();
+    const ending = new AbortController();
+    const followers = Array.from({ length: 120 }, async () => readUntil(store.follow(undefined, { streams: [stream] }, { signal: ending.signal }), (all) => all.length === 2));
+    await until(() => double.running() >= 120);
+    await store.append(stream, events(1), 'none');
+    const reads = await within(10_000, Promise.all(Array.from({ length: 300 }, async () => store.read(stream))));
+    assert.ok(reads.every((read) => read.length === 1));
+    await store.append(stream, events(1), 0);
+    for (const seen of await Promise.all(followers)) assert.is(seen.length, 2);
+    assert.is(double.way.connections, 4, 'one for reads and appends, and no more than 50 followers on each other');
+    await until(() => double.running() === 0);
+  }));
+
+feeds('what is left early runs on nowhere', () =>
+  onDouble(async ({ store, double }) => {
+    const stream = newStream();
+    await store.append(stream, events(300), 'none');
+    for (let n = 0; n < 120; n++) {
+      for await (const { events: some } of n % 2 === 0 ? store.readAll(undefined, {}, { batchSize: 1 }) : store.follow(undefined, {}, { batchSize: 1 })) if (some.length > 0) break;
+    }
+    await until(() => double.running() === 0);
+    const ending = new AbortController();
+    const ended = batchesOf(store.follow(undefined, {}, { signal: ending.signal }));
+    await until(() => double.running() === 1);
+    ending.abort();
+    await within(1_000, ended);
+    await until(() => double.running() === 0);
+  }));
+
+feeds('a position of another engine is refused', () =>
+  onDouble(async ({ store }) => {
+    assert.instance(await failureOf(batchesOf(store.readAll('0000000000000001'))), RangeError);
+  }));
+
+const connections = suite('EventStoreDB: connections');
+
+connections('a connection that is dead without a word is given up for a new one', () =>
+  onDouble(async ({ store, double }) => {
+    const stream = newStream();
+    await store.append(stream, events(1), 'none');
+    let seen = 0;
+    const following = readUntil(store.follow(undefined, { streams: [stream] }), (all) => {
+      seen = all.length;
+      return seen === 3;
+    });
+    await until(() => seen === 1);
+    double.way.hang();
+    const began = performance.now();
+    await store.append(stream, events(1), 0);
+    assert.ok(performance.now() - began < TIMEOUT_MS * 5);
+    double.way.hang();
+    assert.is((await store.read(stream)).length, 2);
+    await store.append(stream, events(1), 1);
+    await following;
+  }));
+
+connections('of a cluster, the leader is found by gossip; when nobody answers, that is told and nothing breaks', () =>
+  onDouble(async ({ double }) => {
+    const dead = await startEventStoreDouble();
+    await dead.close();
+    const store = await openEventStoreDb({ url: `esdb://127.0.0.1:${dead.port},127.0.0.1:${double.port}?tls=false&maxDiscoverAttempts=2`, timeoutMs: TIMEOUT_MS });
+    try {
+      await store.append('a', [event()], 'none');
+      const following = readUntil(store.follow(undefined), (all) => all.length === 2, 20_000);
+      await double.way.down();
+      const failures = await Promise.all([failureOf(store.append('a', [event()], 0)), failureOf(store.read('a'))]);
+      for (const failure of failures) assert.instance(failure, UnavailableError);
+      assert.is((failures[1] as UnavailableError).outcomeUnknown, false);
+      await double.way.up();
+      await store.append('b', [event()], 'none');
+      await following;
+    } finally {
+      await store.close();
+    }
+  }));
+
+connections('a search for another leader that nobody waits for may fail', () =>
+  onDouble(async ({ double }) => {
+    const store = await openEventStoreDb({ url: `esdb://127.0.0.1:${double.port},127.0.0.1:${double.port}?tls=false&maxDiscoverAttempts=2`, timeoutMs: TIMEOUT_MS });
+    try {
+      await store.append('a', [event()], 'none');
+      double.switches.refuse = { code: 14, details: 'Server Is Not Ready' };
+      const reading = failureOf(store.read('a'));
+      await sleep(8);
+      // The read, tried again, looks for a leader; meanwhile the call that carries appends ends, and that looks to what comes of it.
+      double.way.freeze();
+      await sleep(60);
+      await double.way.down();
+      assert.instance(await reading, UnavailableError);
+      await sleep(500);
+    } finally {
+      await store.close();
+    }
+  }));
+
+connections('an append that was never sent is known not to be stored', () =>
+  onDouble(async ({ store, double }) => {
+    await store.append('a', [event()], 'none');
+    await double.way.down();
+    await failureOf(store.ping());
+    const error = (await failureOf(store.append('b', [event()], 'none'))) as UnavailableError;
+    assert.equal([error.name, error.outcomeUnknown], ['UnavailableError', false]);
+    await double.way.up();
+  }));
+
+connections("the client's own calls are not disturbed by ours", () =>
+  onDouble(async ({ store, double }) => {
+    const client = EventStoreDBClient.connectionString(double.url);
+    await client.appendToStream('theirs', [{ id: crypto.randomUUID(), type: 'Theirs', contentType: 'application/json', data: { a: 1 }, metadata: { b: 2 } }]);
+    assert.equal((await store.read('theirs')).map(({ data, metadata }) => ({ data, metadata })), [{ data: { a: 1 }, metadata: { b: 2 } }]);
+    await client.dispose();
+  }));
+
+const opening = suite('EventStoreDB: opening');
+
+opening('an address that can not be read is told without its password', async () => {
+  for (const url of ['http://h', 'esdb://', 'esdb://h:x', 'esdb://user:geheim@h:x?tls=false', 'nonsense']) {
+    const error = (await failureOf(openEventStoreDb({ url }))) as Error;
+    assert.is(error.name, 'EventStoreDbError', url);
+    assert.match(error.message, /esdb:\/\/HOST/);
+    assert.not.match(error.message, /geheim/);
+  }
+});
+
+opening('a server that does not answer, refuses, or is too old', async () => {
+  const double = await startEventStoreDouble({ version: '22.10.1' });
+  try {
+    const tooOld = (await failureOf(openEventStoreDb({ url: double.url, timeoutMs: TIMEOUT_MS }))) as Error;
+    assert.equal([tooOld.name, /22\.10\.1.*23\.10/.test(tooOld.message)], ['EventStoreDbError', true]);
+    double.way.freeze();
+    assert.instance(await within(8_000, failureOf(openEventStoreDb({ url: double.url, timeoutMs: TIMEOUT_MS }))), UnavailableError);
+    double.way.thaw();
+    await double.way.down();
+    assert.instance(await within(8_000, failureOf(openEventStoreDb({ url: double.url, timeoutMs: TIMEOUT_MS }))), UnavailableError);
+  } finally {
+    await double.close();
+  }
+  await onDouble(async ({ double: other }) => {
+    other.switches.refuse = { code: 16, details: 'Unauthenticated' };
+    assert.is(((await failureOf(openEventStoreDb({ url: other.url, timeoutMs: TIMEOUT_MS }))) as Error).name, 'EventStoreDbError');
+  });
+});
+
+opening('several that begin the log at once give it one id', async () => {
+  const double = await startEventStoreDouble();
+  const stores = await Promise.all(Array.from({ length: 5 }, async () => openEventStoreDb({ url: double.url })));
+  assert.is(new Set(stores.map(({ logId }) => logId)).size, 1);
+  for (const store of stores) await store.close();
+  await double.close();
+});
+
+for (const one of [appends, deleted, feeds, connections, opening]) one.run();
