@@ -63,8 +63,8 @@ export function eventReader(database: Database, file: string): EventReader {
         const first = Math.min(limit, SHORT_STREAM);
         const beginning = stream.all(name, from, first);
         if (beginning.length < first || first === limit) {
-          take(beginning, into);
-          return false;
+          // Large events end a slice early: then there is more.
+          return take(beginning, into).count < beginning.length;
         }
         const rows = Math.min(limit, STREAM_SLICE);
         const { count, size } = take(stream.iterate(name, from, rows), into);
