@@ -11,7 +11,7 @@ test.after.each((context) => context.house.close());
 
 const HANGS = 'pm_card_hangs';
 /** Longer than the test. */
-const ANSWER_MS = 60_000;
+const ANSWER_MS = 600_000;
 
 /** Workers whose provider never answers for one card, until it is let go. */
 async function workThatHangs(house: House): Promise<() => void> {
@@ -42,7 +42,7 @@ test('5,000 purchases behind it go through at full speed, while it is waited for
     const before = await count('GiftIssued');
     const began = performance.now();
     await Promise.all(Array.from({ length: purchases }, () => house.buy([{}])));
-    await house.until(async () => (await count('GiftIssued')) === before + purchases, 30_000);
+    await house.until(async () => (await count('GiftIssued')) === before + purchases, 60_000);
     return performance.now() - began;
   };
   const freely = await settle(2_000);
@@ -51,8 +51,8 @@ test('5,000 purchases behind it go through at full speed, while it is waited for
   const behind = await settle(5_000);
   assert.is(await count('PaymentCharged'), 7_000);
   assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted']);
-  // Other work on the machine may take its share; waiting for the one would take a minute.
-  assert.ok(behind / 5_000 < (freely / 2_000) * 4, `2,000 in ${Math.round(freely)} ms, then 5,000 in ${Math.round(behind)} ms`);
+  // Other work on the machine may take its share; waiting for the one would take ten minutes.
+  assert.ok(behind / 5_000 < (freely / 2_000) * 10, `2,000 in ${Math.round(freely)} ms, then 5,000 in ${Math.round(behind)} ms`);
 
   letGo();
   await house.until(async () => (await house.types(`transaction-${transactionId}`)).includes('PaymentCharged'));
