@@ -126,6 +126,35 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     await store.write([]);
   },
 
+  async 'of one id twice in a batch the newest counts, and of equals the first'(store) {
+    const collection = newCollection([['n']]);
+    await store.ensure(collection);
+    await store.write([batch(collection, [doc('up', 1, { n: 1 }), doc('down', 2, { n: 2 }), doc('up', 2, { n: 2 }), doc('down', 1, { n: 1 }), doc('same', 1, { n: 1 }), doc('same', 1, { n: 2 })])]);
+    assert.equal(await bodies(store, collection, ['up', 'down', 'same']), [{ n: 2 }, { n: 2 }, { n: 1 }]);
+  },
+
+  async 'any plain JSON is a body'(store) {
+    const collection = newCollection([['text']]);
+    await store.ensure(collection);
+    const texts = [
+      '{"__proto__":{"a":1},"constructor":1,"toString":null}', '{"$set":{"$inc":1},"a.b":{".":"","":0},"$":[{"$ref":"x","$id":1}]}', '{"_id":1,"p":2,"b":3,"f_text":4,"id":5}',
+      '{"text":"\\u0000\\ud800","list":[[],{},[null]],"long":9007199254740993,"tiny":5e-324,"huge":1.7976931348623157e308,"minus":-0.1}', '{"z":1,"a":2,"10":3,"9":4}', '{}', '[]', '[1,{"a":[]}]',
+      `{"deep":${'['.repeat(90)}${']'.repeat(90)}}`, '{"$numberLong":"1","$date":0,"$oid":"507f1f77bcf86cd799439011","$binary":""}',
+    ];
+    await store.write([batch(collection, texts.map((text, n) => doc(`d${n}`, 1, JSON.parse(text) as object)))]);
+    for (const [n, text] of texts.entries()) assert.is(JSON.stringify((await store.get(collection, `d${n}`))?.body), JSON.stringify(JSON.parse(text)));
+  },
+
+  async 'first writes of one id at once leave the newest'(store, { second }) {
+    const other = await second();
+    const collection = newCollection();
+    await store.ensure(collection);
+    const ids = Array.from({ length: 10 }, (_, n) => `d${n}`);
+    const positions = Array.from({ length: 12 }, (_, n) => ((n * 7) % 12) + 1);
+    await Promise.all(positions.map((n) => (n % 2 === 0 ? store : other).write([batch(collection, ids.map((id) => doc(id, n, { n })))])));
+    assert.equal(await bodies(store, collection, ids), ids.map(() => ({ n: 12 })));
+  },
+
   async 'many writers at once leave the newest'(store, { second }) {
     const other = await second();
     const collection = newCollection([['n']]);
@@ -139,20 +168,23 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     assert.is(await store.count(collection, {}), 61);
   },
 
-  async 'ten batches of 1,000 documents in one call'(store) {
+  async 'batches of 1,000 documents in one call'(store, { many = 10_000 }) {
     const collection = newCollection([['group', 'n']]);
     await store.ensure(collection);
-    const id = (n: number): string => `${(n * 7_919) % 10_000}-${n}`;
-    const batches = Array.from({ length: 10 }, (_, k) =>
-      batch(collection, Array.from({ length: MAX_BATCH_DOCUMENTS }, (_unused, i) => doc(id(k * 1_000 + i), k * 1_000 + i, { group: i % 3 === 0, n: k * 1_000 + i })), k === 9 ? 9_999 : undefined),
-    );
+    const id = (n: number): string => `${(n * 7_919) % many}-${n}`;
+    const numbers = Array.from({ length: many }, (_, n) => n);
+    const inGroup = numbers.filter((n) => n % 3 === 0).length;
+    const batches = Array.from({ length: many / MAX_BATCH_DOCUMENTS }, (_, k) => {
+      const own = numbers.slice(k * MAX_BATCH_DOCUMENTS, (k + 1) * MAX_BATCH_DOCUMENTS);
+      return batch(collection, own.map((n) => doc(id(n), n, { group: n % 3 === 0, n })), own.at(-1) === many - 1 ? many - 1 : undefined);
+    });
     await store.write(batches);
-    assert.is(await store.count(collection, {}), 10_000);
-    assert.is(await store.count(collection, { where: { group: true } }), 3_340);
-    const ids = Array.from({ length: 10_000 }, (_, n) => id(9_999 - n));
+    assert.is(await store.count(collection, {}), many);
+    assert.is(await store.count(collection, { where: { group: true } }), inGroup);
+    const ids = numbers.map((n) => id(many - 1 - n));
     assert.equal(idsOf(await store.getMany(collection, ids)), ids);
-    assert.is((await store.find(collection, { where: { group: false } })).length, 6_660);
-    assert.is(await store.checkpoint(projectionOf(collection)), at(9_999));
+    assert.is((await store.find(collection, { where: { group: false } })).length, many - inGroup);
+    assert.is(await store.checkpoint(projectionOf(collection)), at(many - 1));
   },
 
   async 'a batch over its limits is refused'(store) {
@@ -254,6 +286,51 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     await Promise.all(readers);
     await store.activate(one.name, 1);
     assert.is(await other.active(one.name), 1, 'and back');
+  },
+
+  async 'readers see one version or the other, whole, while versions are built, swapped and dropped'(store, { second }) {
+    const clients = [store, await second(), await second()];
+    const base = newCollection([['kind']]);
+    const ids = Array.from({ length: 50 }, (_, n) => `d${n}`);
+    const build = async (version: number): Promise<void> => {
+      const collection = { ...base, version };
+      await store.ensure(collection, { deferIndexes: true });
+      await store.write([batch(collection, ids.map((id) => doc(id, 1, { kind: 'k', version })), version)]);
+      await store.ensure(collection);
+      await store.activate(base.name, version);
+    };
+    await build(1);
+    let done = false;
+    let failed = false;
+    const reads = clients.map(() => 0);
+    const readers = clients.map(async (reader, n) => {
+      for (; !done; await sleep(1)) {
+        const version = await reader.active(base.name);
+        assert.ok(version !== undefined);
+        const collection = { ...base, version };
+        const seen = [...(await reader.getMany(collection, ids)), ...(await reader.find(collection, { where: { kind: 'k' } }))].map((document) => (document?.body as { version?: number } | undefined)?.version);
+        assert.equal([...new Set(seen)], [version], 'one version');
+        assert.is(seen.length, 100, 'whole');
+        reads[n] = (reads[n] as number) + 1;
+      }
+    });
+    const built = (async () => {
+      for (let version = 2; version <= 5; version++) {
+        await build(version);
+        const before = [...reads];
+        // Whoever still reads the old one is done with it then.
+        while (reads.some((count, n) => count < (before[n] as number) + 2) && !failed) await sleep(1);
+        await store.drop({ ...base, version: version - 1 });
+      }
+    })().finally(() => {
+      done = true;
+    });
+    for (const reader of readers) {
+      reader.catch(() => {
+        failed = true;
+      });
+    }
+    await Promise.all([built, ...readers]);
   },
 
   async 'reached: already there, later, and too late'(store) {

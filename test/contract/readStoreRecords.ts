@@ -107,7 +107,7 @@ export const RECORD_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
 
   async 'list by prefix, in order, whatever the characters'({ records }) {
     const own = randomUUID();
-    const ends = ['', '%', '%a', '_', '\\', 'a', 'a%', 'ab', 'a_b', 'b', 'é', '\u{ffff}', '😀', '😀a', '😁', '.*', '$', "'"];
+    const ends = ['', '%', '%a', '_', '\\', 'a', 'a%', 'ab', 'a_b', 'b', 'é', '😀', '😀a', '😁', '.*', '$', "'"];
     for (const end of ends) await records.put(`${own}${end}`, end);
     await records.put(`x${own}`, 'another');
     const sorted = ends.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));

@@ -8,6 +8,8 @@ export interface ReadStoreFixture {
   readonly reopen: () => Promise<ReadStore>;
   /** Another client of the same store, beside `store`. */
   readonly second: () => Promise<ReadStore>;
+  /** How many documents the largest case writes, in thousands; 10,000 when absent. */
+  readonly many?: number;
   /** Closes what is open and removes what was made. */
   readonly destroy: () => Promise<void>;
 }

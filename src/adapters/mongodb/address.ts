@@ -1,0 +1,70 @@
+/** What stands at MONGODB_URL: the client made from it, and what is wrong with it in words for who set it. */
+import { MongoClient, MongoCompatibilityError, MongoServerError, MongoServerSelectionError } from 'mongodb';
+import type { MongoClientOptions } from 'mongodb';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { EngineError } from '../engineError.js';
+
+/** The setting that names the server. */
+const SETTING = 'MONGODB_URL';
+/** The database where the address names none. */
+const DEFAULT_DATABASE = 'gift';
+const AUTHENTICATION_FAILED = 18;
+const UNAUTHORIZED = 13;
+
+/**
+ * Notices a server that fell silent within 3 s. `timeoutMS` would not: it ends nothing that waits for a silent server.
+ * What is waited for is on a majority of the servers, and in their journals; reads see it, since they ask the primary alone.
+ */
+const OPTIONS: MongoClientOptions = {
+  appName: 'gift',
+  heartbeatFrequencyMS: 1_000,
+  connectTimeoutMS: 2_000,
+  serverSelectionTimeoutMS: 3_000,
+  waitQueueTimeoutMS: 3_000,
+  maxPoolSize: 32,
+  readPreference: 'primary',
+  writeConcern: { w: 'majority', journal: true, wtimeoutMS: 10_000 },
+};
+
+/** A checked address. */
+export interface Address {
+  readonly database: string;
+  /** Makes a client; it connects when first used. */
+  readonly newClient: () => MongoClient;
+}
+
+/** Reads the address. @throws EngineError when it is none. */
+export function addressOf(url: string): Address {
+  const newClient = (): MongoClient => new MongoClient(url, OPTIONS);
+  let database;
+  try {
+    newClient();
+    const path = /^[^:]+:\/\/[^/?]*(?:\/([^?]*))?/.exec(url)?.[1];
+    database = path === undefined || path === '' ? DEFAULT_DATABASE : decodeURIComponent(path);
+  } catch (error) {
+    // The driver's messages repeat parts of the address; where a password is badly written, parts of it.
+    const detail = url.includes('@') ? 'check its parts; signs in user and password are to be percent-encoded' : (error as Error).message;
+    throw new EngineError(SETTING, `it is no address of a MongoDB: ${detail}`);
+  }
+  if (!/^[^/\\. "$*<>:|?\0]{1,63}$/.test(database)) throw new EngineError(SETTING, `${JSON.stringify(database)} can't be the name of a database`);
+  return { database, newClient };
+}
+
+/** Why the server can't be used, when it was asked for the first time. */
+export function engineErrorOf(error: unknown): unknown {
+  const cause = error instanceof UnavailableError ? error.cause : error;
+  if (cause instanceof MongoServerSelectionError) return new EngineError(SETTING, selectionFault(cause), cause);
+  if (!(cause instanceof MongoServerError)) return error instanceof UnavailableError ? new EngineError(SETTING, error.message, error) : error;
+  if (cause.code === AUTHENTICATION_FAILED) return new EngineError(SETTING, `the credentials are refused: ${cause.message}`, cause);
+  if (cause.code === UNAUTHORIZED) return new EngineError(SETTING, `its user may not read and write the database: ${cause.message}`, cause);
+  return new EngineError(SETTING, cause.message, cause);
+}
+
+function selectionFault(error: MongoServerSelectionError): string {
+  const { servers } = error.reason as { readonly servers?: ReadonlyMap<string, { readonly error?: Error | null }> };
+  const all = [...(servers ?? [])];
+  const faults = all.map(([, server]) => server.error).filter((fault) => fault instanceof Error);
+  const tooOld = faults.find((fault) => fault instanceof MongoCompatibilityError);
+  if (tooOld !== undefined) return `the server is of another version than this needs (7.0 or later): ${tooOld.message}`;
+  return `no MongoDB answers at ${all.map(([host]) => host).join(', ')}: ${error.message}`;
+}

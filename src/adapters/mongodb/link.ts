@@ -1,0 +1,142 @@
+/** The driver's client and its successors: every call has a deadline of its own, and a client that finds no server any more is replaced. */
+import type { Collection, Db, Document, MongoClient } from 'mongodb';
+import type { Logger } from 'pino';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { LateError, failureOf, foundNoServer } from './failures.js';
+
+/** Reads, and writes of single documents. A server that fell silent is noticed after 3 s; this is for what the driver doesn't notice. */
+export const CALL_MS = 5_000;
+/** A command of up to 1,000 documents, or a long answer. */
+export const BULK_MS = 20_000;
+/** Making an index over a whole collection. */
+export const INDEX_MS = 1_800_000;
+
+/** So often in a row, with no answer in between, before a client is replaced. */
+const MISSES = 2;
+/** A client is given so long to find its server, in ms. */
+const PATIENCE_MS = 2_000;
+/** Closing waits so long for what is under way, in ms. */
+const CLOSE_MS = 5_000;
+
+/** The database, as calls see it. */
+export interface Database {
+  readonly db: Db;
+  collection<D extends Document>(name: string): Collection<D>;
+}
+
+/** What is asked goes through here. */
+export interface Link {
+  /** Asks for something that changes nothing. @throws UnavailableError when it fails or `deadlineMs` passes. */
+  read<T>(work: (database: Database) => Promise<T>, deadlineMs?: number): Promise<T>;
+  /** Asks for a change. @throws UnavailableError, whose outcome is unknown unless nothing was sent; other errors when the server refuses it. */
+  write<T>(work: (database: Database) => Promise<T>, deadlineMs?: number): Promise<T>;
+  /** Refuses what is asked from now on, lets what is under way finish (at most 5 s), and closes. */
+  close(): Promise<void>;
+}
+
+/** What the link needs of the outside. */
+export interface LinkOptions {
+  /** Makes a client; it connects when first used. */
+  readonly newClient: () => MongoClient;
+  readonly database: string;
+  readonly logger?: Logger | undefined;
+}
+
+interface Session extends Database {
+  readonly client: MongoClient;
+  readonly madeAt: number;
+  readonly underWay: Set<Promise<unknown>>;
+}
+
+/** Makes the first client. */
+export function openLink({ newClient, database, logger }: LinkOptions): Link {
+  const ending = new Set<Promise<void>>();
+  let misses = 0;
+  let closing: Promise<void> | undefined;
+  let current = newSession();
+
+  function newSession(): Session {
+    const client = newClient();
+    const db = client.db(database);
+    const collections = new Map<string, Collection>();
+    return {
+      client,
+      db,
+      madeAt: performance.now(),
+      underWay: new Set(),
+      collection<D extends Document>(name: string) {
+        let collection = collections.get(name);
+        if (collection === undefined) {
+          collection = db.collection(name);
+          collections.set(name, collection);
+        }
+        return collection as unknown as Collection<D>;
+      },
+    };
+  }
+
+  async function call<T>(work: (database: Database) => Promise<T>, deadlineMs: number, writes: boolean): Promise<T> {
+    if (closing !== undefined) throw new UnavailableError('the read store is closed');
+    const session = current;
+    const running = within(work(session), deadlineMs);
+    session.underWay.add(running);
+    try {
+      const answer = await running;
+      misses = 0;
+      return answer;
+    } catch (error) {
+      if (foundNoServer(error) || error instanceof LateError) missed(session, error);
+      throw failureOf(error, writes);
+    } finally {
+      session.underWay.delete(running);
+    }
+  }
+
+  /** The driver recovers by itself nearly always; now and then it never does. */
+  function missed(session: Session, error: unknown): void {
+    misses += 1;
+    if (session !== current || closing !== undefined || misses < MISSES || performance.now() - session.madeAt < PATIENCE_MS) return;
+    logger?.warn({ err: error }, 'the read store is not found: connecting anew');
+    misses = 0;
+    current = newSession();
+    const ended = end(session).finally(() => ending.delete(ended));
+    ending.add(ended);
+  }
+
+  async function end({ client, underWay }: Session): Promise<void> {
+    await atMost(Promise.allSettled(underWay), CLOSE_MS);
+    // What has not ended by now waits for a server that fell silent.
+    await atMost(client.close(underWay.size > 0), CLOSE_MS);
+  }
+
+  return {
+    read: (work, deadlineMs = CALL_MS) => call(work, deadlineMs, false),
+    write: (work, deadlineMs = CALL_MS) => call(work, deadlineMs, true),
+    close() {
+      closing ??= Promise.all([end(current), ...ending]).then(() => undefined);
+      return closing;
+    },
+  };
+}
+
+/** The answer, or a LateError after `ms`. */
+export function within<T>(running: Promise<T>, ms: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new LateError(ms)), ms);
+    running.then(
+      (answer) => {
+        clearTimeout(timer);
+        resolve(answer);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error as Error);
+      },
+    );
+  });
+}
+
+/** Resolves when it has ended, however, or after `ms`. */
+async function atMost(running: Promise<unknown>, ms: number): Promise<void> {
+  await within(running, ms).catch(() => undefined);
+}

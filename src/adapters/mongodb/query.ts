@@ -1,0 +1,56 @@
+/** Turns the port's queries into MongoDB's, from declared fields only. */
+import type { Filter, Sort } from 'mongodb';
+import type { Condition, Query, Scalar } from '../../ports/readStore.js';
+import { afterPrefix, conditionsOf } from '../readStoreRules.js';
+import type { Layout, MongoDocument } from './layout.js';
+import { keyOf } from './layout.js';
+
+/** A condition on one key. */
+type Operators = Readonly<Record<string, Scalar | readonly Scalar[]>>;
+
+/**
+ * The filter of a query; `undefined`: nothing can match.
+ * @throws Error when the query's fields (those it sorts by too) are not the first fields of one index, or a condition has an unknown operator.
+ */
+export function filterOf(layout: Layout, query: Query): Filter<MongoDocument> | undefined {
+  const filter: Record<string, Operators> = {};
+  for (const [field, condition] of conditionsOf(layout.name, layout.declared, query)) {
+    const operators = operatorsOf(condition);
+    if (operators === undefined) return undefined;
+    filter[field === 'id' ? '_id' : keyOf(field)] = operators;
+  }
+  return filter as Filter<MongoDocument>;
+}
+
+/** The order of a query. Ties are in the order of their ids. */
+export function sortOf(query: Query): Sort {
+  const sort = new Map<string, 1 | -1>();
+  for (const [field, direction] of query.sort ?? []) {
+    const key = field === 'id' ? '_id' : keyOf(field);
+    if (!sort.has(key)) sort.set(key, direction);
+  }
+  if (!sort.has('_id')) sort.set('_id', 1);
+  return sort;
+}
+
+/** Strings that begin so, as a range: an index finds it. */
+export function prefixOf(prefix: string): { readonly $gte: string; readonly $lt?: string } {
+  const end = afterPrefix(prefix);
+  return end === undefined ? { $gte: prefix } : { $gte: prefix, $lt: end };
+}
+
+/** A comparison finds only values of the bound's own type, and `null` what is absent too: so does MongoDB. */
+function operatorsOf(condition: Condition): Operators | undefined {
+  if (condition === null || typeof condition !== 'object') return { $eq: condition };
+  if ('in' in condition) return condition.in.length === 0 ? undefined : { $in: condition.in };
+  if ('prefix' in condition) return prefixOf(condition.prefix);
+  const operators: Record<string, Scalar> = {};
+  for (const [name, bound] of Object.entries(condition) as [string, Scalar | undefined][]) {
+    if (bound === undefined) continue;
+    // Nothing is beyond null; at null there is null alone.
+    if (bound === null && !name.endsWith('e')) return undefined;
+    if (bound === null) operators['$eq'] = null;
+    else operators[`$${name}`] = bound;
+  }
+  return operators;
+}

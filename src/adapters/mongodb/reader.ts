@@ -1,0 +1,90 @@
+/** Reads documents. A collection that isn't there is empty. */
+import type { Filter, FindCursor } from 'mongodb';
+import type { Body, CollectionSpec, Query, StoredDocument } from '../../ports/readStore.js';
+import { documentOf, layoutOf } from './layout.js';
+import type { Layout, MongoDocument } from './layout.js';
+import { BULK_MS } from './link.js';
+import type { Link } from './link.js';
+import { filterOf, sortOf } from './query.js';
+
+/** The reads of the port. */
+export interface Reader {
+  get<B extends Body>(collection: CollectionSpec, id: string): Promise<StoredDocument<B> | undefined>;
+  getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]): Promise<(StoredDocument<B> | undefined)[]>;
+  find<B extends Body>(collection: CollectionSpec, query: Query): Promise<StoredDocument<B>[]>;
+  count(collection: CollectionSpec, query: Query): Promise<number>;
+}
+
+/** So many documents come in one answer: they are parsed in one turn of the event loop, in some 5 ms. */
+const ANSWER = 1_000;
+/** Answers asked for at once by one `getMany`. */
+const SIDE_BY_SIDE = 4;
+
+/** @param link to the server. */
+export function createReader(link: Link): Reader {
+  async function some<B extends Body>({ collection }: Layout, ids: readonly string[], into: Map<string, StoredDocument<B>>): Promise<void> {
+    const found = await link.read((database) => {
+      const filter: Filter<MongoDocument> = { _id: { $in: ids } };
+      return all(database.collection<MongoDocument>(collection).find(filter, { batchSize: ids.length + 1 }));
+    }, BULK_MS);
+    for (const document of found) into.set(document._id, documentOf<B>(document));
+  }
+
+  return {
+    async get<B extends Body>(collection: CollectionSpec, id: string) {
+      const layout = layoutOf(collection);
+      const document = await link.read((database) => database.collection<MongoDocument>(layout.collection).findOne({ _id: id }));
+      return document === null ? undefined : documentOf<B>(document);
+    },
+    async getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]) {
+      const layout = layoutOf(collection);
+      const found = new Map<string, StoredDocument<B>>();
+      let start = 0;
+      const next = async (): Promise<void> => {
+        while (start < ids.length) {
+          const part = ids.slice(start, start + ANSWER);
+          start += ANSWER;
+          await some(layout, part, found);
+        }
+      };
+      await Promise.all(Array.from({ length: Math.min(SIDE_BY_SIDE, Math.ceil(ids.length / ANSWER)) }, next));
+      return ids.map((id) => found.get(id));
+    },
+    async find<B extends Body>(collection: CollectionSpec, query: Query) {
+      const layout = layoutOf(collection);
+      const filter = filterOf(layout, query);
+      const { skip = 0, limit } = query;
+      // To the driver a limit of 0 is none.
+      if (filter === undefined || limit === 0) return [];
+      const options = { sort: sortOf(query), skip, batchSize: ANSWER, ...(limit === undefined ? {} : { limit }) };
+      return link.read(async (database) => {
+        const cursor = database.collection<MongoDocument>(layout.collection).find(filter, options);
+        const documents: StoredDocument<B>[] = [];
+        await each(cursor, (document) => documents.push(documentOf<B>(document)));
+        return documents;
+      }, BULK_MS);
+    },
+    async count(collection, query) {
+      const layout = layoutOf(collection);
+      const filter = filterOf(layout, query);
+      if (filter === undefined) return 0;
+      return link.read((database) => database.collection<MongoDocument>(layout.collection).countDocuments(filter), BULK_MS);
+    },
+  };
+}
+
+async function all<D>(cursor: FindCursor<D>): Promise<D[]> {
+  const documents: D[] = [];
+  await each(cursor, (document) => documents.push(document));
+  return documents;
+}
+
+/** Every document, an answer at a time. */
+async function each<D>(cursor: FindCursor<D>, take: (document: D) => void): Promise<void> {
+  try {
+    while (await cursor.hasNext()) for (const document of cursor.readBufferedDocuments()) take(document);
+  } finally {
+    // Of one that has ended nothing is left to close; one that failed may wait for the same silent server.
+    cursor.close().catch(() => undefined);
+  }
+}
