@@ -37,6 +37,10 @@ export interface Config extends ProviderSettings {
   readonly tokenKeys?: readonly string[];
   /** Secret. At least 32 bytes. Absent: made and kept in `dataDir`. */
   readonly hashKey?: string;
+  /** EventStoreDB instead of the embedded event store. May hold credentials: secret. */
+  readonly eventStoreUrl?: string;
+  /** MongoDB instead of the embedded read store; names the database, default `gift`. May hold credentials: secret. */
+  readonly mongodbUrl?: string;
   /** NATS instead of the in-process bus. May hold credentials: secret. */
   readonly natsUrl?: string;
 }
@@ -109,9 +113,20 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     if (!good) faults.push(`${name} must be an address that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`);
     return good ? value : undefined;
   };
+  /** Addresses of several hosts are no URLs to Node; their own clients read them. */
+  const cluster = (name: string, pattern: RegExp, example: string): string | undefined => {
+    const value = text(name);
+    if (value === undefined || pattern.test(value)) return value;
+    faults.push(`${name} must be an address such as ${example}`);
+    return undefined;
+  };
   const natsUrl = engine('NATS_URL', ['nats:', 'tls:']);
-  for (const name of ['EVENTSTORE_URL', 'MONGODB_URL']) {
-    if (text(name) !== undefined) faults.push(`${name} is set, but this version has the embedded one only: unset it`);
+  const eventStoreUrl = cluster('EVENTSTORE_URL', /^esdb(\+discover)?:\/\/[^/]/, 'esdb://host:2113?tls=false');
+  const mongodbUrl = cluster('MONGODB_URL', /^mongodb(\+srv)?:\/\/[^/]/, 'mongodb://host:27017/gift');
+  if (text('EVENTSTORE_URL') !== undefined) {
+    for (const name of ['TOKEN_KEY', 'HASH_KEY']) {
+      if (text(name) === undefined) faults.push(`${name} must be set where EVENTSTORE_URL is: nothing of it is made up for an installation that others share`);
+    }
   }
   const providers = providerSettings(text, faults);
 
@@ -134,6 +149,8 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     ...(metricsPort === undefined ? {} : { metricsPort }),
     ...(tokenKeys === undefined ? {} : { tokenKeys }),
     ...(hashKey === undefined ? {} : { hashKey }),
+    ...(eventStoreUrl === undefined ? {} : { eventStoreUrl }),
+    ...(mongodbUrl === undefined ? {} : { mongodbUrl }),
     ...(natsUrl === undefined ? {} : { natsUrl }),
     ...providers,
   };

@@ -4,11 +4,15 @@ import type { Logger } from 'pino';
 import { openEmbeddedBus } from './adapters/embedded/bus.js';
 import { openEmbeddedEventStore } from './adapters/embedded/eventStore.js';
 import { openEmbeddedReadStore } from './adapters/embedded/readStore.js';
+import { EngineError } from './adapters/engineError.js';
+import { EventStoreDbError, openEventStoreDb } from './adapters/eventstoredb/eventStore.js';
+import { openMongoReadStore } from './adapters/mongodb.js';
 import { openNatsBus } from './adapters/nats.js';
 import type { Config } from './config.js';
 import type { Bus } from './ports/bus.js';
 import type { EventStore } from './ports/eventStore.js';
 import type { ReadStore } from './ports/readStore.js';
+import { UnavailableError } from './ports/unavailable.js';
 import type { Resources } from './resources.js';
 
 /** The engines of one process. */
@@ -18,14 +22,28 @@ export interface Engines {
   readonly bus: Bus;
 }
 
+/** The settings that choose engines. */
+export type EngineSettings = Pick<Config, 'dataDir' | 'eventStoreUrl' | 'mongodbUrl' | 'natsUrl'>;
+
+/** Opens the event log alone, as the command line needs it. @throws as `openEngines` */
+export async function openEventStore({ dataDir, eventStoreUrl }: Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'>, logger?: Logger): Promise<EventStore> {
+  if (eventStoreUrl === undefined) return openEmbeddedEventStore({ dir: dataDir });
+  try {
+    return await openEventStoreDb({ url: eventStoreUrl, ...(logger === undefined ? {} : { logger }) });
+  } catch (error) {
+    if (error instanceof EventStoreDbError) throw new EngineError('EVENTSTORE_URL', error.message, error);
+    if (error instanceof UnavailableError) throw new EngineError('EVENTSTORE_URL', 'no EventStoreDB answers there: check the address and whether the server runs', error);
+    throw error;
+  }
+}
+
 /** Opens them; `open` closes them. @throws DataFileError when a file in the data folder is foreign or damaged; EngineError when a server can't be used */
-export async function openEngines(config: Pick<Config, 'dataDir' | 'natsUrl'>, logger: Logger, open: Resources): Promise<Engines> {
-  const { dataDir: dir } = config;
+export async function openEngines(config: EngineSettings, logger: Logger, open: Resources): Promise<Engines> {
+  const { dataDir: dir, mongodbUrl, natsUrl } = config;
   mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const events = open.add(await openEmbeddedEventStore({ dir }), (store) => store.close());
-  const store = open.add(await openEmbeddedReadStore({ dir }), (one) => one.close());
+  const events = open.add(await openEventStore(config, logger), (store) => store.close());
+  const store = open.add(mongodbUrl === undefined ? await openEmbeddedReadStore({ dir }) : await openMongoReadStore({ url: mongodbUrl, logger }), (one) => one.close());
   const onError = (err: unknown): void => logger.warn({ err }, 'the bus met an error');
-  const { natsUrl } = config;
   const bus = open.add(natsUrl === undefined ? await openEmbeddedBus({ dir, onError }) : await openNatsBus({ url: natsUrl, logId: events.logId, onError }), (one) => one.close());
   return { events, store, bus };
 }

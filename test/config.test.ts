@@ -54,9 +54,9 @@ test('every setting', () => {
 test('every fault is named at once, and no secret shown', () => {
   const faults = faultsOf({
     PORT: '65536', METRICS_PORT: 'x', ROLES: 'api,cook', PUBLIC_URL: 'ftp://x', APP_URL: 'https://x/?a=1', TRUSTED_PROXIES: '10.0.0.1', CHARGE_WAIT_MS: '-1', ACCESS_TOKEN_TTL: '0',
-    LOG_LEVEL: 'loud', TOKEN_KEY: `${'k'.repeat(32)},hunter2`, HASH_KEY: 'hunter3', PAYMENTS: 'cash', NOTIFICATIONS: 'pigeon', EVENTSTORE_URL: 'esdb://u:hunter4@x', NATS_URL: 'http://u:hunter5@x',
+    LOG_LEVEL: 'loud', TOKEN_KEY: `${'k'.repeat(32)},hunter2`, HASH_KEY: 'hunter3', PAYMENTS: 'cash', NOTIFICATIONS: 'pigeon', EVENTSTORE_URL: 'http://u:hunter4@x', NATS_URL: 'http://u:hunter5@x', MONGODB_URL: 'http://u:hunter6@x',
   });
-  const names = ['PORT', 'METRICS_PORT', 'ROLES', 'PUBLIC_URL', 'APP_URL', 'TRUSTED_PROXIES', 'CHARGE_WAIT_MS', 'ACCESS_TOKEN_TTL', 'LOG_LEVEL', 'TOKEN_KEY', 'HASH_KEY', 'PAYMENTS', 'NOTIFICATIONS', 'EVENTSTORE_URL', 'NATS_URL'];
+  const names = ['PORT', 'METRICS_PORT', 'ROLES', 'PUBLIC_URL', 'APP_URL', 'TRUSTED_PROXIES', 'CHARGE_WAIT_MS', 'ACCESS_TOKEN_TTL', 'LOG_LEVEL', 'TOKEN_KEY', 'HASH_KEY', 'PAYMENTS', 'NOTIFICATIONS', 'EVENTSTORE_URL', 'NATS_URL', 'MONGODB_URL'];
   for (const name of names) assert.ok(faults.some((fault) => fault.startsWith(`${name} `)), name);
   assert.equal(faults.length, names.length);
   assert.ok(!faults.join().includes('hunter'));
@@ -107,6 +107,19 @@ test('the real providers want all of their settings, and show none of them', () 
 test('with another event store the providers must be said', () => {
   const faults = faultsOf({ EVENTSTORE_URL: 'esdb://x' });
   for (const name of ['PAYMENTS', 'NOTIFICATIONS']) assert.ok(faults.some((fault) => fault.startsWith(`${name} must be one of`)), name);
+});
+
+test('several hosts in the addresses of engines', () => {
+  const config = loadConfig({
+    EVENTSTORE_URL: 'esdb://a:2113,b:2113?tls=false', MONGODB_URL: 'mongodb://u:p@a:27017,b:27017/gift?replicaSet=r', TOKEN_KEY: 'k'.repeat(32), HASH_KEY: 'k'.repeat(32), PAYMENTS: 'simulated', NOTIFICATIONS: 'simulated',
+  });
+  assert.equal(config.eventStoreUrl, 'esdb://a:2113,b:2113?tls=false');
+  assert.equal(config.mongodbUrl, 'mongodb://u:p@a:27017,b:27017/gift?replicaSet=r');
+});
+
+test('with an event store that others share, keys and providers must be said', () => {
+  const faults = faultsOf({ EVENTSTORE_URL: 'esdb+discover://events.example' });
+  for (const name of ['TOKEN_KEY', 'HASH_KEY', 'PAYMENTS', 'NOTIFICATIONS']) assert.equal(faults.filter((fault) => fault.startsWith(`${name} must be `)).length, 1, name);
 });
 
 test('an empty variable counts as absent', () => {

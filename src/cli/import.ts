@@ -2,11 +2,11 @@
 import { readFile } from 'node:fs/promises';
 import { addAbortSignal } from 'node:stream';
 import { Command } from 'commander';
-import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
 import { ImportFaultsError } from '../commands/import/faults.js';
 import { type ImportReport, ImportInterruptedError, PRUNE_WITHOUT_YES, PruneNeedsYesError, importCatalogue } from '../commands/import/importCatalogue.js';
 import type { ImportChange } from '../commands/import/plan.js';
 import { loadConfig } from '../config.js';
+import { openEventStore } from '../engines.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { loadKeys } from '../keys.js';
 import { CommandFailure, EXIT, type Terminal, commandLineCaller, progressLine, writeLines } from './terminal.js';
@@ -47,7 +47,7 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
   const config = loadConfig(terminal.env);
   const parsed = parse(file, await readText(terminal, file));
   const hash = keyedHash(loadKeys(config).hashKey);
-  const events = await openEmbeddedEventStore({ dir: config.dataDir });
+  const events = await openEventStore(config);
   const progress = progressLine(terminal.stderr, 'imported');
   try {
     const report = await importCatalogue({ events, hash, now: () => new Date().toISOString() }, parsed, {

@@ -2,6 +2,7 @@
  * Reads of one turn of the event loop share a snapshot: to begin and to end one costs SQLite more than to read a document in it.
  * A snapshot lasts until the turn ends or `renew` is called, whichever is first; so nobody waits for it, and it hides nothing for longer.
  */
+import Sqlite from 'better-sqlite3';
 import type { Database } from 'better-sqlite3';
 
 /** The snapshot of a connection that only reads. */
@@ -20,12 +21,18 @@ export function readSnapshot(database: Database): Snapshot {
   const renew = (): void => {
     if (!held) return;
     held = false;
-    if (database.open && database.inTransaction) end.run();
+    if (!database.open || !database.inTransaction) return;
+    try {
+      end.run();
+    } catch (error) {
+      // A damaged file, or a disk that fails. Nothing was written, so nothing is lost: the next read meets the same and tells its caller.
+      if (!(error instanceof Sqlite.SqliteError)) throw error;
+    }
   };
   return {
     hold() {
       if (held) return false;
-      begin.run();
+      if (!database.inTransaction) begin.run();
       held = true;
       setImmediate(renew);
       return true;
