@@ -1,7 +1,7 @@
 /** Folds events into the documents of one projection, in memory. */
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { ReadStore, StoredDocument } from '../ports/readStore.js';
-import { isQuarantined, quarantineDocument, quarantineOf } from './quarantine.js';
+import { isQuarantined, type Quarantined, quarantineDocument, quarantineOf } from './quarantine.js';
 import type { Slices } from './slices.js';
 import { remembered, type Unit } from './unit.js';
 
@@ -61,9 +61,7 @@ function documentIds(unit: Unit, event: RecordedEvent): readonly string[] {
   try {
     return unit.projection.documentIds(event);
   } catch (error) {
-    const quarantined = quarantineOf(event, undefined, error);
-    unit.quarantined.push(quarantined);
-    unit.unlisted.push(quarantined);
+    noteQuarantine(unit, quarantineOf(event, undefined, error));
     return [];
   }
 }
@@ -96,8 +94,13 @@ function evolved(unit: Unit, before: StoredDocument | undefined, event: Recorded
     return { id, position: event.position, body: unit.projection.evolve(before?.body, event, id, index) };
   } catch (error) {
     const quarantined = quarantineOf(event, id, error);
-    unit.quarantined.push(quarantined);
-    unit.unlisted.push(quarantined);
+    noteQuarantine(unit, quarantined);
     return quarantineDocument(id, quarantined);
   }
+}
+
+function noteQuarantine(unit: Unit, quarantined: Quarantined): void {
+  unit.quarantined.push(quarantined);
+  unit.unlisted.push(quarantined);
+  unit.report?.(quarantined);
 }

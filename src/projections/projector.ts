@@ -113,6 +113,10 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
   async function lead(lease: Lease, leading: AbortSignal, progress: () => void): Promise<void> {
     const opened = served(await Promise.all(projections.map((projection) => openUnit(store, projection))));
     units = opened;
+    for (const unit of opened) {
+      unit.report = ({ documentId, stream, type, position, cause }) =>
+        logger.warn({ projection: unit.checkpoint, documentId, stream, type, position, cause }, 'projector: a document is quarantined: it answers 503 until it is rebuilt');
+    }
     const ending = new AbortController();
     const over = AbortSignal.any([leading, ending.signal]);
     const retiring: Promise<void>[] = [];

@@ -32,6 +32,8 @@ export interface Unit {
   readonly quarantined: Quarantined[];
   /** Those of `quarantined` that are not yet listed in the store. */
   unlisted: Quarantined[];
+  /** Told at once of each document taken out of service. */
+  report?: (quarantined: Quarantined) => void;
 }
 
 /**

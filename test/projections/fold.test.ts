@@ -74,11 +74,14 @@ test('nothing is lost when the writer stores, and memory forgets, between any tw
 
 test('an event before the beginning of its document is quarantined alone', async () => {
   const unit = unitOf();
+  const reported: (string | undefined)[] = [];
+  unit.report = ({ documentId }) => void reported.push(documentId);
   const { store, time, stored } = forgetful(unit);
   await foldEvents(unit, store, [event('good', 'Begun'), event('bad', 'Counted'), event('good', 'Counted'), event('bad', 'Counted')], time);
   await time.rest();
   assert.deepEqual(unit.quarantined.map(({ documentId, cause }) => [documentId, cause]), [['bad', 'counted before it was begun']]);
   assert.deepEqual(stored.get('good')?.body, { count: 1 });
+  assert.deepEqual(reported, ['bad']);
 });
 
 test.run();

@@ -95,8 +95,18 @@ test('the cache keeps the newest state, and at most two generations', () => {
 });
 
 test('a slice ends, and the event loop turns before the next', async () => {
-  const time = slices();
-  assert.not(time.due());
+  // Asked right after it begins, a slice is due only where this process was held up in between: it is asked again then.
+  const fresh = async (begin: () => void | Promise<void>): Promise<boolean> => {
+    for (let tries = 0; tries < 20; tries++) {
+      await begin();
+      if (!time.due()) return true;
+    }
+    return false;
+  };
+  let time = slices();
+  assert.ok(await fresh(() => {
+    time = slices();
+  }));
   const end = performance.now() + 10;
   while (performance.now() < end);
   assert.ok(time.due());
@@ -106,10 +116,9 @@ test('a slice ends, and the event loop turns before the next', async () => {
   });
   await time.rest();
   assert.ok(turned);
-  assert.not(time.due());
+  assert.ok(await fresh(() => time.rest()));
   while (performance.now() < end + 10);
-  time.begin();
-  assert.not(time.due());
+  assert.ok(await fresh(() => time.begin()));
 });
 
 test.run();
