@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { giftStream } from '../../src/domain/gift.js';
-import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
 import { takeKey } from '../../src/api/idempotency.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
 import { type Reply, type Service, startService } from '../support/service.js';
@@ -115,7 +114,7 @@ test('with every stored answer gone, what was appended is found again', async ()
   ];
   const first = [];
   for (const ask of all) first.push(await ask());
-  const store = await openEmbeddedReadStore({ dir: service.dataDir });
+  const store = await service.openStore();
   for (const record of await store.records.list('idempotency:')) await store.records.delete(record.key);
   await store.close();
   for (const [index, ask] of all.entries()) same(first[index] as Reply, await ask());
@@ -133,7 +132,7 @@ test('a purchase too large to keep is made again from the log', async () => {
 });
 
 test('a request that died holds its key for 30 s', async () => {
-  const store = await openEmbeddedReadStore({ dir: service.dataDir });
+  const store = await service.openStore();
   try {
     let now = Date.now();
     const take = (): ReturnType<typeof takeKey> => takeKey(store.records, 'dead', 'hash', () => now);

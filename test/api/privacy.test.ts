@@ -5,7 +5,6 @@
 import assert from 'node:assert/strict';
 import { hashSync } from '@node-rs/argon2';
 import { suite } from 'uvu';
-import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
 import { FIELD_CLASSES, type FieldClasses } from '../../src/domain/fieldClasses.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
@@ -340,7 +339,7 @@ test('classified values stand in the log at classified fields alone, and in no s
 });
 
 test('what is stored beside the log has no such value in a key, and no credential, name or number at all', async () => {
-  const store = await openEmbeddedReadStore({ dir: service.dataDir });
+  const store = await service.openStore();
   try {
     const records = await store.records.list('', 100_000);
     assert.ok(records.some(({ key }) => key.startsWith('idempotency:')) && records.some(({ key }) => key.includes('throttle')), records.map(({ key }) => key.slice(0, 12)).join(' '));

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
 import { codePool } from '../../src/commands/codePool.js';
 import { importCatalogue } from '../../src/commands/import/importCatalogue.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
@@ -292,7 +291,7 @@ test('twenty at once for one gift take one code from the pool', async () => {
 
 test('a draw that reads the pool while another one for the same gift takes a code takes no second one', async () => {
   const gift = 'f'.repeat(20);
-  const store = await openEmbeddedReadStore({ dir: service.dataDir });
+  const store = await service.openStore();
   try {
     const pool = openReadModel<VoucherCodeDocument>(store, voucherCodesProjection);
     await service.import({

@@ -1,17 +1,21 @@
 /** Starts the service for HTTP tests: in this process, or (`split`) one process per role on one data folder, with a small catalogue of its own. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
+import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
+import { openMongoReadStore } from '../../src/adapters/mongodb.js';
 import { startApp } from '../../src/app.js';
 import { type ImportReport, importCatalogue } from '../../src/commands/import/importCatalogue.js';
 import { type Config, loadConfig } from '../../src/config.js';
 import { type KeyedHash, keyedHash } from '../../src/domain/keyedHash.js';
 import { loadKeys } from '../../src/keys.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
+import type { ReadStore } from '../../src/ports/readStore.js';
 import { CATALOGUE } from './testCatalogue.js';
 
 /** An answer, read whole. */
@@ -50,6 +54,8 @@ export interface Service {
   clientToken(client?: string): Promise<string>;
   /** An access token of a user of the catalogue; remembered between calls. */
   userToken(user: string, client?: string): Promise<string>;
+  /** A second client of the read store; whoever opens it closes it. */
+  openStore(): Promise<ReadStore>;
   /** Imports more entries. */
   import(file: object): Promise<ImportReport>;
   close(): Promise<void>;
@@ -112,6 +118,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     clientToken,
     userToken: (user, client = 'app') =>
       remembered(`user ${user} ${client}`, async () => grant(await clientToken(client), { grant_type: 'password', username: `${user}@test.example`, password: `${user}-password` })),
+    openStore: () => (config.mongodbUrl === undefined ? openEmbeddedReadStore({ dir: dataDir }) : openMongoReadStore({ url: config.mongodbUrl })),
     import: importMore,
     async close() {
       await running.close();
@@ -121,13 +128,13 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   };
 }
 
-/** The servers that the suite is to run on, as TEST_ENGINES_NATS_URL …; without them the embedded engines. */
+/** The servers that the suite is to run on: TEST_ENGINES_NATS_URL, TEST_ENGINES_MONGODB_URL; without them the embedded engines. */
 function engineSettings(): Record<string, string> {
   const settings: Record<string, string> = {};
-  for (const name of ['NATS_URL']) {
-    const value = process.env[`TEST_ENGINES_${name}`];
-    if (value !== undefined && value !== '') settings[name] = value;
-  }
+  const { TEST_ENGINES_NATS_URL: nats, TEST_ENGINES_MONGODB_URL: mongodb } = process.env;
+  if (nats !== undefined) settings['NATS_URL'] = nats;
+  // Each service has a database of its own.
+  if (mongodb !== undefined) settings['MONGODB_URL'] = Object.assign(new URL(mongodb), { pathname: `/gift_${randomUUID().slice(0, 8)}` }).href;
   return settings;
 }
 
