@@ -14,6 +14,7 @@ import { type HeldKey, type StoredAnswer, bodyHashOf, idempotencyKey, isDecided,
 import { hasLongList, jsonBody } from './json.js';
 import type { PositionGate } from './positions.js';
 import { listParameter, readQuery } from './query.js';
+import type { RequestState } from './requestState.js';
 import type { Answer, Call, Route, RouteCaller } from './route.js';
 import { sendJson, setCommonHeaders } from './send.js';
 import { type Validator, bodyValidator, queryValidator } from './validation.js';
@@ -33,16 +34,6 @@ export interface PipelineDeps {
 
 /** Header of the log position that a write reached, or that a read wants to see. */
 export const POSITION_HEADER = 'Gift-Position';
-
-/** What `server.ts` puts into Koa's state before a route runs. */
-export interface RequestState {
-  requestId: string;
-  /** The route's path pattern, for the log. */
-  route?: string;
-  principal?: Principal;
-  /** The route's answers, errors included, must not be kept by anybody. */
-  noStore?: boolean;
-}
 
 interface Checks {
   readonly body: Validator | undefined;

@@ -1,7 +1,7 @@
 /** Sends answers with what every answer carries: the secure headers and the request's id. */
 import type { Context } from 'koa';
 import helmet from 'koa-helmet';
-import type { RequestState } from './pipeline.js';
+import type { RequestState } from './requestState.js';
 
 /** The secure headers. They are the same for every answer, so helmet is asked for them once. */
 const SECURE_HEADERS: readonly (readonly [name: string, value: string])[] = secureHeaders();

@@ -4,7 +4,8 @@ import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { HttpError, answerOf } from './errors.js';
-import { type PipelineDeps, type RequestState, serve } from './pipeline.js';
+import { type PipelineDeps, serve } from './pipeline.js';
+import type { RequestState } from './requestState.js';
 import type { Route } from './route.js';
 import { setCommonHeaders } from './send.js';
 
