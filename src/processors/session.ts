@@ -18,8 +18,8 @@ import { walletPayments } from './walletPayments.js';
 import { writer as openWriter } from './writing.js';
 
 const CHARGES_AT_ONCE = 128;
-const GIFTS_AT_ONCE = 256;
-const TELLINGS_AT_ONCE = 256;
+const GIFTS_AT_ONCE = 128;
+const TELLINGS_AT_ONCE = 64;
 /** Gifts whose issue is derived in one go: some milliseconds. */
 const ISSUE_SLICE = 1_000;
 const BATCH_SIZE = 500;
