@@ -13,7 +13,6 @@ const UNAUTHORIZED = 13;
 
 /**
  * Notices a server that fell silent within 3 s. `timeoutMS` would not: it ends nothing that waits for a silent server.
- * What is waited for is on a majority of the servers, and in their journals; reads see it, since they ask the primary alone.
  */
 const OPTIONS: MongoClientOptions = {
   appName: 'gift',
@@ -22,8 +21,6 @@ const OPTIONS: MongoClientOptions = {
   serverSelectionTimeoutMS: 3_000,
   waitQueueTimeoutMS: 3_000,
   maxPoolSize: 32,
-  readPreference: 'primary',
-  writeConcern: { w: 'majority', journal: true, wtimeoutMS: 10_000 },
 };
 
 /** A checked address. */
@@ -65,6 +62,6 @@ function selectionFault(error: MongoServerSelectionError): string {
   const all = [...(servers ?? [])];
   const faults = all.map(([, server]) => server.error).filter((fault) => fault instanceof Error);
   const tooOld = faults.find((fault) => fault instanceof MongoCompatibilityError);
-  if (tooOld !== undefined) return `the server is of another version than this needs (7.0 or later): ${tooOld.message}`;
+  if (tooOld !== undefined) return `the server's version does not fit, MongoDB 7.0 or later does: ${tooOld.message}`;
   return `no MongoDB answers at ${all.map(([host]) => host).join(', ')}: ${error.message}`;
 }

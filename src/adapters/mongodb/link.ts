@@ -1,5 +1,5 @@
 /** The driver's client and its successors: every call has a deadline of its own, and a client that finds no server any more is replaced. */
-import type { Collection, Db, Document, MongoClient } from 'mongodb';
+import type { Collection, Db, DbOptions, Document, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { LateError, failureOf, foundNoServer } from './failures.js';
@@ -17,6 +17,9 @@ const MISSES = 2;
 const PATIENCE_MS = 2_000;
 /** Closing waits so long for what is under way, in ms. */
 const CLOSE_MS = 5_000;
+
+/** What was waited for is on a majority of the servers, and in their journals; reads see it, since they ask the primary alone. */
+const CARE: DbOptions = { readPreference: 'primary', writeConcern: { w: 'majority', journal: true, wtimeoutMS: 10_000 } };
 
 /** The database, as calls see it. */
 export interface Database {
@@ -57,7 +60,7 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
 
   function newSession(): Session {
     const client = newClient();
-    const db = client.db(database);
+    const db = client.db(database, CARE);
     const collections = new Map<string, Collection>();
     return {
       client,

@@ -3,7 +3,7 @@ import type { Filter, FindCursor } from 'mongodb';
 import type { Body, CollectionSpec, Query, StoredDocument } from '../../ports/readStore.js';
 import { documentOf, layoutOf } from './layout.js';
 import type { Layout, MongoDocument } from './layout.js';
-import { BULK_MS } from './link.js';
+import { BULK_MS, CALL_MS } from './link.js';
 import type { Link } from './link.js';
 import { filterOf, sortOf } from './query.js';
 
@@ -26,7 +26,7 @@ export function createReader(link: Link): Reader {
     const found = await link.read((database) => {
       const filter: Filter<MongoDocument> = { _id: { $in: ids } };
       return all(database.collection<MongoDocument>(collection).find(filter, { batchSize: ids.length + 1 }));
-    }, BULK_MS);
+    });
     for (const document of found) into.set(document._id, documentOf<B>(document));
   }
 
@@ -62,7 +62,7 @@ export function createReader(link: Link): Reader {
         const documents: StoredDocument<B>[] = [];
         await each(cursor, (document) => documents.push(documentOf<B>(document)));
         return documents;
-      }, BULK_MS);
+      }, limit !== undefined && limit <= ANSWER ? CALL_MS : BULK_MS);
     },
     async count(collection, query) {
       const layout = layoutOf(collection);

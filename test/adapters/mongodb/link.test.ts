@@ -1,0 +1,176 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { BSON, MongoBulkWriteError, MongoClient, MongoError, MongoInvalidArgumentError, MongoNetworkError, MongoServerError, MongoServerSelectionError } from 'mongodb';
+import type { BulkWriteResult, Document, TopologyDescription } from 'mongodb';
+import pino from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { duplicateIdsOf, failureOf, isDuplicateId, isMissing, isPresent, LateError } from '../../../src/adapters/mongodb/failures.js';
+import { openLink } from '../../../src/adapters/mongodb/link.js';
+import type { Link } from '../../../src/adapters/mongodb/link.js';
+import { writeGuarded } from '../../../src/adapters/mongodb/guarded.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { rejectionOf } from '../../support/readStoreDocuments.js';
+
+const test = suite('MongoDB: calls and their failures');
+
+const NOWHERE = 'mongodb://127.0.0.1:1/';
+const notFound = (): MongoServerSelectionError => new MongoServerSelectionError('nobody there', {} as TopologyDescription);
+
+/** A link whose clients are counted. */
+function counting(): { readonly link: Link; readonly clients: MongoClient[]; readonly closed: MongoClient[]; readonly warned: string[] } {
+  const clients: MongoClient[] = [];
+  const closed: MongoClient[] = [];
+  const warned: string[] = [];
+  const newClient = (): MongoClient => {
+    const client = new MongoClient(NOWHERE);
+    clients.push(client);
+    const close = client.close.bind(client);
+    client.close = async (force) => {
+      closed.push(client);
+      await close(force);
+    };
+    return client;
+  };
+  const logger = pino({}, { write: (line) => warned.push((JSON.parse(line) as { msg: string }).msg) });
+  return { link: openLink({ newClient, database: 'test', logger }), clients, closed, warned };
+}
+
+/** What a bulk write is rejected with. */
+function bulkError(about: { readonly errors?: readonly { readonly index: number; readonly code: number; readonly errmsg: string }[]; readonly concern?: boolean; readonly cause?: Error }): MongoBulkWriteError {
+  const result = { getWriteConcernError: () => (about.concern === true ? {} : undefined) } as unknown as BulkWriteResult;
+  const { errors, cause } = about;
+  return new MongoBulkWriteError(cause ?? ({ message: errors?.[0]?.errmsg ?? 'trouble', code: errors?.[0]?.code ?? 64, ...(errors === undefined ? {} : { writeErrors: errors as never }) }), result);
+}
+
+const taken = (index: number, name = '_id_'): { readonly index: number; readonly code: number; readonly errmsg: string } => ({
+  index,
+  code: 11_000,
+  errmsg: `E11000 duplicate key error collection: gift.doc_index_1 index: ${name} dup key: { x: "index: _id_ " }`,
+});
+
+test('a call that is never answered ends at its deadline, with an unknown outcome where it writes', async () => {
+  const { link } = counting();
+  const never = (): Promise<void> => new Promise(() => undefined);
+  const [read, write] = await Promise.all([rejectionOf(link.read(never, 30)), rejectionOf(link.write(never, 30))]);
+  assert.instance(read, UnavailableError);
+  assert.instance(read.cause, LateError);
+  assert.equal([(read as UnavailableError).outcomeUnknown, (write as UnavailableError).outcomeUnknown], [false, true]);
+  await link.close();
+});
+
+test('an answer after the deadline troubles nobody', async () => {
+  const { link } = counting();
+  await rejectionOf(link.read(() => sleep(40).then(() => Promise.reject(new Error('late'))), 10));
+  await sleep(50);
+  await link.close();
+});
+
+test('a client that finds no server any more is replaced, and closed', async () => {
+  const { link, clients, closed, warned } = counting();
+  const miss = (): Promise<Error> => rejectionOf(link.read(() => Promise.reject(notFound())));
+  for (let n = 0; n < 5; n++) await miss();
+  assert.is(clients.length, 1, 'it is given time');
+  await sleep(2_000);
+  await link.read(async () => 1);
+  await miss();
+  assert.is(clients.length, 1, 'once is nothing');
+  const slow = link.read(() => sleep(50).then(() => closed.length));
+  const error = await miss();
+  assert.instance(error, UnavailableError);
+  assert.not.ok((error as UnavailableError).outcomeUnknown, 'nothing was sent');
+  assert.is(clients.length, 2);
+  assert.equal(warned, ['the read store is not found: connecting anew']);
+  assert.is(await link.read(async ({ db }) => db.client), clients[1]);
+  assert.is(await slow, 0, 'what the old one is asked may finish');
+  await sleep(10);
+  assert.equal(closed, [clients[0]]);
+  for (let n = 0; n < 5; n++) await miss();
+  assert.is(clients.length, 2, 'the new one is given time too');
+  await link.close();
+  assert.equal(closed, clients);
+});
+
+test('what is refused by the server or makes no sense is no reason for a new client', async () => {
+  const { link, clients } = counting();
+  await sleep(2_050);
+  const errors = [new MongoServerError({ code: 1, errmsg: 'x' }), new MongoNetworkError('lost'), new TypeError('mistake')];
+  for (const error of [...errors, ...errors]) await rejectionOf(link.write(() => Promise.reject(error)));
+  assert.is(clients.length, 1);
+  await link.close();
+});
+
+test('closing lets what is under way finish, and refuses the rest', async () => {
+  const { link } = counting();
+  const running = link.read(() => sleep(60).then(() => 'done'));
+  const closing = link.close();
+  assert.instance(await rejectionOf(link.read(async () => 1)), UnavailableError);
+  assert.is(await running, 'done');
+  await Promise.all([closing, link.close()]);
+});
+
+test('a failure is the trouble of the engine unless the command itself is wrong', () => {
+  const server = (code: number | undefined): MongoServerError => new MongoServerError({ ...(code === undefined ? {} : { code }), errmsg: 'x' });
+  const troubles = [server(1), server(13), server(91), server(10_107), server(14_031), server(undefined), new MongoNetworkError('lost'), notFound(), new LateError(1), new MongoError('other'), bulkError({}), bulkError({ errors: [taken(0)], concern: true })];
+  for (const trouble of troubles) {
+    const failure = failureOf(trouble, true);
+    assert.instance(failure, UnavailableError);
+    assert.is((failure as UnavailableError).outcomeUnknown, trouble !== troubles[7]);
+    assert.is((failure as UnavailableError).cause, trouble);
+  }
+  for (const fault of [server(2), server(86), server(11_000), new MongoInvalidArgumentError('x'), new BSON.BSONError('x'), new TypeError('x'), bulkError({ errors: [taken(0, 'other')] }), new UnavailableError('x')]) {
+    assert.is(failureOf(fault, true), fault);
+  }
+});
+
+test('a bulk write whose connection was lost has no code and no errors of its own: its outcome is unknown', () => {
+  const lost = bulkError({ cause: new MongoNetworkError('connection 1 to 127.0.0.1 closed') });
+  assert.equal([lost.code, lost.writeErrors], [undefined, []]);
+  assert.is(duplicateIdsOf(lost), undefined);
+  assert.ok((failureOf(lost, true) as UnavailableError).outcomeUnknown);
+  const unfound = bulkError({ cause: notFound() });
+  assert.not.ok((failureOf(unfound, true) as UnavailableError).outcomeUnknown, 'nobody was found to send it to');
+});
+
+test('a taken _id is told from another taken value, whatever the value', () => {
+  assert.equal(duplicateIdsOf(bulkError({ errors: [taken(3), taken(5)] })), [3, 5]);
+  assert.equal(duplicateIdsOf(bulkError({ errors: [{ index: 1, code: 11_000, errmsg: "Duplicate key violation on the requested collection: Index '_id_'" }] })), [1]);
+  for (const errors of [[taken(3), taken(5, 'other')], [taken(1, 'x_id_')], [{ index: 0, code: 1, errmsg: 'index: _id_' }]]) assert.is(duplicateIdsOf(bulkError({ errors })), undefined);
+  assert.is(duplicateIdsOf(bulkError({ errors: [taken(3)], concern: true })), undefined, 'not yet safe');
+  assert.is(duplicateIdsOf(new MongoServerError(taken(0))), undefined);
+  assert.equal([isDuplicateId(new MongoServerError(taken(0))), isDuplicateId(new MongoServerError(taken(0, 'other'))), isDuplicateId(new Error('index: _id_'))], [true, false, false]);
+  assert.equal([new MongoServerError({ code: 26 }), new MongoServerError({ errmsg: 'ns not found' }), new MongoServerError({ code: 48 })].map((error) => [isMissing(error), isPresent(error)]), [[true, false], [true, false], [false, true]]);
+});
+
+/** A link whose bulk writes are answered in turn; what it was told to write. */
+function bulkLink(answers: readonly (Error | undefined)[]): { readonly link: Link; readonly sent: Document[][] } {
+  const sent: Document[][] = [];
+  const collection = {
+    async bulkWrite(operations: Document[]) {
+      const answer = answers[sent.length];
+      sent.push(operations.map(({ replaceOne }) => replaceOne as Document));
+      if (answer !== undefined) throw answer;
+    },
+  };
+  return { sent, link: { read: () => Promise.reject(new Error('not asked')), write: (work) => work({ collection: () => collection } as never), close: async () => undefined } };
+}
+
+test('documents are written in the order of ids, and what was written first by another client in that moment once more', async () => {
+  const documents = ['c', 'a', 'd', 'b'].map((_id, n) => ({ _id, p: `${n}`, b: '{}' }));
+  const { link, sent } = bulkLink([bulkError({ errors: [taken(1), taken(3)] }), undefined]);
+  await writeGuarded(link, 'x', documents);
+  assert.equal(sent[0]?.map(({ filter, upsert }) => [filter, upsert]), [
+    [{ _id: 'a', p: { $lt: '1' } }, true],
+    [{ _id: 'b', p: { $lt: '3' } }, true],
+    [{ _id: 'c', p: { $lt: '0' } }, true],
+    [{ _id: 'd', p: { $lt: '2' } }, true],
+  ]);
+  assert.equal(sent[1], [
+    { filter: { _id: 'b', p: { $lt: '3' } }, replacement: { p: '3', b: '{}' }, upsert: false },
+    { filter: { _id: 'd', p: { $lt: '2' } }, replacement: { p: '2', b: '{}' }, upsert: false },
+  ]);
+  assert.is(sent.length, 2);
+  const other = bulkError({ errors: [taken(0), taken(1, 'other')] });
+  assert.is(await rejectionOf(writeGuarded(bulkLink([other]).link, 'x', documents)), other);
+});
+
+test.run();

@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { EngineError } from '../../../src/adapters/engineError.js';
+import { openMongoReadStore } from '../../../src/adapters/mongodb.js';
+import { addressOf, engineErrorOf } from '../../../src/adapters/mongodb/address.js';
+import { HELLO, openedWell, startFakeMongo } from '../../support/fakeMongo.js';
+import { freePort } from '../../support/mongoServer.js';
+import { rejectionOf } from '../../support/readStoreDocuments.js';
+
+const test = suite('MongoDB: opening');
+
+/** The clear message that opening fails with. */
+async function refusal(url: string): Promise<string> {
+  const error = await rejectionOf(openMongoReadStore({ url }));
+  assert.instance(error, EngineError);
+  assert.is((error as EngineError).setting, 'MONGODB_URL');
+  assert.match(error.message, /^MONGODB_URL: /);
+  return error.message;
+}
+
+test('a wrong address is refused before anybody is asked, and a password in it is never shown', async () => {
+  for (const url of ['http://host/gift', 'mongodb://', 'mongodb://host:99999/', 'mongodb://host/?unknown=1', 'nonsense', '']) assert.match(await refusal(url), 'it is no address of a MongoDB', url);
+  assert.match(await refusal('mongodb://host/?unknown=1'), 'option unknown is not supported');
+  for (const url of ['mongodb://user:s3cr/et@host/', 'mongodb://user:s3?cr=et@host/', 'mongodb://user:s3cr:et@host:port/', 'mongodb://user:s3%cret@host/', 'mongodb://user:s3cret@host/?unknown=1']) {
+    const message = await refusal(url);
+    assert.match(message, 'percent-encoded', url);
+    assert.not.match(message, /s3|cret/, url);
+  }
+  for (const database of ['a.b', 'a%20b', 'a$b', 'x'.repeat(64)]) assert.match(await refusal(`mongodb://host/${database}`), "can't be the name of a database", database);
+});
+
+test('the address names the database', () => {
+  const names = { 'mongodb://host': 'gift', 'mongodb://host/': 'gift', 'mongodb://host/?retryWrites=false': 'gift', 'mongodb://host/test': 'test', 'mongodb://u:p%2Fw@a:1,b:2/my%2Dshop?replicaSet=rs': 'my-shop' };
+  for (const [url, name] of Object.entries(names)) assert.is(addressOf(url).database, name, url);
+});
+
+test('nobody there', async () => {
+  const port = await freePort();
+  assert.match(await refusal(`mongodb://127.0.0.1:${port}/gift`), new RegExp(`no MongoDB answers at 127\\.0\\.0\\.1:${port}: .*ECONNREFUSED`));
+});
+
+test('a server that is too old', async () => {
+  const server = await startFakeMongo(() => ({}), { ...HELLO, maxWireVersion: 6 });
+  try {
+    assert.match(await refusal(server.url), /the server's version does not fit, MongoDB 7\.0 or later does: .*wire version/);
+  } finally {
+    await server.stop();
+  }
+});
+
+test('credentials that are refused', async () => {
+  const server = await startFakeMongo((command) => ('saslStart' in command ? { ok: 0, code: 18, codeName: 'AuthenticationFailed', errmsg: 'Authentication failed.' } : {}));
+  try {
+    const message = await refusal(server.url.replace('//', '//user:s3cret@'));
+    assert.match(message, 'the credentials are refused: Authentication failed.');
+    assert.not.match(message, 's3cret');
+  } finally {
+    await server.stop();
+  }
+});
+
+for (const [code, message] of [[13, 'its user may not read and write the database: not allowed'], [8_000, 'MONGODB_URL: not allowed']] as const) {
+  test(`a server that answers with code ${code}`, async () => {
+    const server = await startFakeMongo(() => ({ ok: 0, code, errmsg: 'not allowed' }));
+    try {
+      assert.match(await refusal(server.url), message);
+    } finally {
+      await server.stop();
+    }
+  });
+}
+
+test('an index of records that is not as it was made', async () => {
+  const server = await startFakeMongo((command) => {
+    const answer = openedWell(command) ?? {};
+    if ('cursor' in answer) delete answer['cursor'].firstBatch[0].expireAfterSeconds;
+    return answer;
+  });
+  try {
+    assert.match(await refusal(server.url), 'index e of collection records is not as it was made');
+  } finally {
+    await server.stop();
+  }
+});
+
+test('the database, majority and the primary are asked for whatever the address says, and nothing is left open', async () => {
+  const asked: Record<string, unknown>[] = [];
+  const server = await startFakeMongo((command) => {
+    asked.push(command);
+    return openedWell(command) ?? ('find' in command ? { cursor: { id: 0n, ns: 'x.y', firstBatch: [] } } : { n: 1 });
+  });
+  try {
+    const store = await openMongoReadStore({ url: `${server.url}shop?readPreference=secondary&w=1&journal=false` });
+    await store.checkpoint('gifts@1');
+    await store.records.put('key', 1, { expected: 1 });
+    await store.activate('gifts', 2);
+    await store.close();
+    for (const command of asked) assert.is(command['$db'], 'shop');
+    const [read, ...writes] = asked.slice(1);
+    assert.equal([read?.['readConcern'], read?.['$readPreference'] ?? { mode: 'primary' }], [{ level: 'majority' }, { mode: 'primary' }]);
+    assert.is(writes.length, 2);
+    for (const write of writes) assert.equal(write['writeConcern'], { w: 'majority', wtimeout: 10_000, j: true });
+    for (let wait = 0; wait < 50 && server.connections() > 0; wait++) await sleep(10);
+    assert.is(server.connections(), 0);
+  } finally {
+    await server.stop();
+  }
+});
+
+test('an error that is no trouble of the engine stays what it is', () => {
+  const error = new TypeError('a mistake');
+  assert.is(engineErrorOf(error), error);
+});
+
+test.run();

@@ -1,0 +1,277 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Document } from 'mongodb';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openMongoReadStore } from '../../../src/adapters/mongodb.js';
+import type { ReadStore } from '../../../src/ports/readStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { openedWell, startFakeMongo } from '../../support/fakeMongo.js';
+import { type MongoServer, mongoMissing, startMongo } from '../../support/mongoServer.js';
+import { at, batch, doc, newCollection, projectionOf, rejectionOf } from '../../support/readStoreDocuments.js';
+
+const missing = mongoMissing();
+
+/** How long it took, in ms, and what it was rejected with. */
+async function failing(work: () => Promise<unknown>): Promise<{ readonly error: Error; readonly ms: number }> {
+  const started = performance.now();
+  const error = await rejectionOf(work());
+  return { error, ms: performance.now() - started };
+}
+
+/** Asks again and again until it is answered. @returns after how many ms. */
+async function recovered(ask: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  for (;;) {
+    const answered = await ask().then(() => true, () => false);
+    const ms = performance.now() - started;
+    if (answered) return ms;
+    assert.ok(ms < 20_000, 'it never recovers');
+    await sleep(20);
+  }
+}
+
+/** Everything that a caller may ask, on a collection of one document. */
+function everyCall(store: ReadStore, collection: ReturnType<typeof newCollection>): Record<string, () => Promise<unknown>> {
+  return {
+    get: () => store.get(collection, 'd1'),
+    getMany: () => store.getMany(collection, ['d1']),
+    find: () => store.find(collection, { where: { n: 1 } }),
+    count: () => store.count(collection, {}),
+    write: () => store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]),
+    checkpoint: () => store.checkpoint(projectionOf(collection)),
+    reached: () => store.reached(projectionOf(collection), at(99), 0),
+    active: () => store.active(collection.name),
+    activate: () => store.activate(collection.name, 1),
+    boundTo: () => store.boundTo('log'),
+    ensure: () => store.ensure(collection),
+    'records.get': () => store.records.get('r'),
+    'records.put': () => store.records.put('r', 1),
+    'records.delete': () => store.records.delete('r'),
+    'records.list': () => store.records.list(''),
+    ping: () => store.ping(),
+  };
+}
+
+if (missing === undefined) {
+  const test = suite<{ server: MongoServer; store: ReadStore }>('MongoDB: in trouble');
+  test.before.each(async (context) => {
+    context.server = await startMongo({ durable: true });
+    context.store = await openMongoReadStore({ url: context.server.url });
+  });
+  test.after.each(async ({ server, store }) => {
+    server.signal('SIGCONT');
+    await server.stop();
+    await store.close();
+  });
+
+  test('killed with -9 under load: nothing acknowledged is lost, no checkpoint is ahead of its documents, and it goes on by itself', async ({ server, store }) => {
+    const collection = newCollection();
+    await store.ensure(collection);
+    let acknowledged = 0;
+    let stop = false;
+    const failures: Error[] = [];
+    const writer = (async () => {
+      for (let n = 1; !stop; ) {
+        const group = Array.from({ length: 20 }, (_, i) => doc(`d${n + i}`, n + i, { n: n + i }));
+        const written = await store.write([batch(collection, group, n + 19)]).then(() => true, (error: Error) => failures.push(error) && false);
+        if (written) {
+          acknowledged = n + 19;
+          n += 20;
+        } else await sleep(20);
+      }
+    })();
+    const keys: string[] = [];
+    const putter = (async () => {
+      for (let n = 0; !stop; n++) {
+        if ((await store.records.put(`r${n}`, n, { expected: 0 }).catch(() => undefined)) === 1) keys.push(`r${n}`);
+        else await sleep(20);
+      }
+    })();
+    for (const wait of [200, 350]) {
+      const before = acknowledged;
+      await sleep(wait);
+      server.signal('SIGKILL');
+      await sleep(50);
+      await server.restart();
+      for (let waited = 0; acknowledged <= before + 20 && waited < 500; waited++) await sleep(20);
+      assert.ok(acknowledged > before, 'it goes on');
+      const checkpoint = Number(await store.checkpoint(projectionOf(collection)));
+      assert.ok(checkpoint >= acknowledged - 20, `${acknowledged} was acknowledged, ${checkpoint} is stored`);
+      const ids = Array.from({ length: checkpoint }, (_, n) => `d${n + 1}`);
+      assert.is((await store.getMany(collection, ids)).filter((document) => document === undefined).length, 0);
+    }
+    stop = true;
+    await Promise.all([writer, putter]);
+    for (const key of keys) assert.ok(await store.records.get(key), `${key} was acknowledged`);
+    assert.ok(failures.length > 0);
+    for (const failure of failures) assert.instance(failure, UnavailableError);
+  });
+
+  test('a server that falls silent fails every call within seconds, and is used again when it is back', async ({ server, store }) => {
+    const collection = newCollection([['n']]);
+    await store.ensure(collection);
+    await store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]);
+    await store.records.put('r', 1);
+    server.signal('SIGSTOP');
+    const waiting = store.reached(projectionOf(collection), at(9), 700).then((reached) => ({ reached, at: performance.now() }));
+    const stopped = performance.now();
+    const large = Array.from({ length: 900 }, (_, n) => doc(`l${n}`, 1, { n, text: 'x'.repeat(2_000) }));
+    const calls = { ...everyCall(store, collection), 'a large write': () => store.write([batch(collection, large)]) };
+    const failures = await Promise.all(Object.entries(calls).map(async ([name, call]) => ({ name, ...(await failing(call)) })));
+    for (const { name, error, ms } of failures) {
+      assert.instance(error, UnavailableError, `${name}: ${error.message}`);
+      assert.ok(ms < 7_000, `${name} took ${ms} ms`);
+    }
+    const { reached, at: answered } = await waiting;
+    assert.not.ok(reached);
+    assert.ok(answered - stopped < 1_200, 'who waits is told in time');
+    assert.ok((await failing(() => store.ping())).ms < 3_500);
+    server.signal('SIGCONT');
+    assert.ok((await recovered(() => store.ping())) < 3_000);
+    for (const [name, call] of Object.entries(everyCall(store, collection))) assert.not.instance(await call().catch((error: unknown) => error), Error, name);
+  });
+
+  test('a write given up on that arrives later changes nothing that is newer', async ({ server, store }) => {
+    const collection = newCollection([['n']]);
+    await store.ensure(collection);
+    server.signal('SIGSTOP');
+    const late = store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]);
+    const error = await rejectionOf(late);
+    assert.ok((error as UnavailableError).outcomeUnknown);
+    server.signal('SIGCONT');
+    await recovered(() => store.write([batch(collection, [doc('d1', 2, { n: 2 })], 2)]));
+    await sleep(300);
+    assert.equal(await store.get(collection, 'd1'), doc('d1', 2, { n: 2 }));
+    assert.is(await store.checkpoint(projectionOf(collection)), at(2));
+  });
+
+  test('closing does not wait for a server that fell silent', async ({ server, store }) => {
+    const collection = newCollection();
+    await store.ensure(collection);
+    server.signal('SIGSTOP');
+    const calls = Promise.allSettled([store.get(collection, 'd1'), store.write([batch(collection, [doc('d1', 1, {})], 1)])]);
+    const started = performance.now();
+    await store.close();
+    assert.ok(performance.now() - started < 8_000, `${performance.now() - started} ms`);
+    for (const { status } of await calls) assert.is(status, 'rejected');
+  });
+
+  test('a server that is down fails calls within 3 s, also who waits, and stays down as long as it likes', async ({ server, store }) => {
+    const collection = newCollection([['n']]);
+    await store.ensure(collection);
+    server.signal('SIGKILL');
+    await sleep(100);
+    const waiting = rejectionOf(store.reached(projectionOf(collection), at(1), 10_000));
+    for (let round = 0; round < 2; round++) {
+      for (const { error, ms } of await Promise.all(Object.values(everyCall(store, collection)).map(failing))) {
+        assert.instance(error, UnavailableError);
+        assert.ok(ms < 4_000, `${ms} ms`);
+      }
+    }
+    assert.instance(await waiting, UnavailableError);
+    await server.restart();
+    assert.ok((await recovered(() => store.ping())) < 4_000);
+  });
+
+  test.run();
+} else {
+  console.log(`skipped: MongoDB: in trouble: ${missing}`);
+}
+
+const fakes = suite('MongoDB: answers that a server gives rarely');
+
+const empty = { cursor: { id: 0n, ns: 'x.y', firstBatch: [] } };
+
+/** A store on a server that answers as told, once it is open. */
+async function onFake(answer: (command: Document) => Document | 'end' | 'silence' | undefined, run: (store: ReadStore, commands: readonly string[]) => Promise<void>): Promise<void> {
+  const server = await startFakeMongo((command) => openedWell(command) ?? answer(command) ?? {});
+  const store = await openMongoReadStore({ url: server.url });
+  try {
+    await run(store, server.commands);
+  } finally {
+    await store.close();
+    await server.stop();
+  }
+}
+
+fakes('a connection that ends before the answer leaves the outcome unknown, of every kind of write', () =>
+  onFake(
+    (command) => ('update' in command || 'delete' in command || 'findAndModify' in command || 'insert' in command ? 'end' : empty),
+    async (store) => {
+      const collection = newCollection();
+      const writes = [
+        () => store.write([batch(collection, [doc('a', 1, {})], 1)]),
+        () => store.records.put('a', 1),
+        () => store.records.put('a', 1, { expected: 0 }),
+        () => store.records.put('a', 1, { expected: 1 }),
+        () => store.records.delete('a'),
+        () => store.activate('a', 1),
+        () => store.boundTo('a'),
+      ];
+      for (const write of writes) {
+        const error = await rejectionOf(write());
+        assert.instance(error, UnavailableError);
+        assert.ok((error as UnavailableError).outcomeUnknown);
+      }
+    },
+  ));
+
+fakes('no checkpoint is written after documents that were not', () =>
+  onFake(
+    ({ update }) => (String(update).startsWith('doc_') ? { ok: 0, code: 1, errmsg: 'deadlock detected' } : { n: 1 }),
+    async (store, commands) => {
+      const [a, b] = [newCollection(), newCollection()];
+      assert.instance(await rejectionOf(store.write([batch(a, [doc('a', 1, {})], 1), batch(b, [doc('a', 1, {})], 1)])), UnavailableError);
+      assert.equal(commands.filter((name) => name === 'update').length, 2, 'both collections, and nothing after them');
+    },
+  ));
+
+fakes('what has not reached a majority is not acknowledged', () =>
+  onFake(
+    () => ({ n: 1, nModified: 1, writeConcernError: { code: 64, errmsg: 'waiting for replication timed out', errInfo: { wtimeout: true } } }),
+    async (store) => {
+      for (const write of [() => store.write([batch(newCollection(), [doc('a', 1, {})], 1)]), () => store.records.put('a', 1, { expected: 1 }), () => store.activate('a', 1)]) {
+        const error = await rejectionOf(write());
+        assert.instance(error, UnavailableError);
+        assert.ok((error as UnavailableError).outcomeUnknown);
+      }
+    },
+  ));
+
+fakes('a taken value of another index is an error', () =>
+  onFake(
+    (command) => ('find' in command ? empty : { n: 0, nModified: 0, writeErrors: [{ index: 0, code: 11_000, keyPattern: { b: 1 }, errmsg: 'E11000 duplicate key error collection: x.doc_index index: b_1 dup key: { b: "{}" }' }] }),
+    async (store) => {
+      for (const write of [() => store.write([batch(newCollection(), [doc('a', 1, {})], 1)]), () => store.records.put('a', 1, { expected: 0 }), () => store.boundTo('a'), () => store.activate('a', 1)]) {
+        const error = await rejectionOf(write().then((answer) => assert.unreachable(String(answer))));
+        assert.match(error.message, 'E11000');
+        assert.not.instance(error, UnavailableError);
+      }
+    },
+  ));
+
+const takenId = { n: 0, nModified: 0, writeErrors: [{ index: 0, code: 11_000, errmsg: 'E11000 duplicate key error collection: x.y index: _id_ dup key: { _id: "a" }' }] };
+
+fakes('a pointer whose first one came from another client in between is set all the same', async () => {
+  const upserts: unknown[] = [];
+  await onFake(
+    (command) => {
+      upserts.push(command['update']);
+      return upserts.length === 1 ? takenId : { n: 1 };
+    },
+    async (store) => {
+      await store.activate('gifts', 2);
+      assert.is(upserts.length, 2);
+    },
+  );
+});
+
+fakes('a record, or a binding, that comes and goes in between is asked for again, not for ever', () =>
+  onFake(
+    (command) => ('find' in command ? empty : 'findAndModify' in command ? { value: null } : takenId),
+    async (store) => {
+      for (const write of [() => store.records.put('a', 1), () => store.boundTo('log')]) assert.instance(await rejectionOf(write()), UnavailableError);
+    },
+  ));
+
+fakes.run();

@@ -1,0 +1,98 @@
+/** A server that speaks MongoDB's wire protocol and answers as it is told, for what a real one won't do on request. */
+import { type Socket, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { BSON } from 'mongodb';
+import type { Document } from 'mongodb';
+
+/** What becomes of a command: an answer, the connection's end, or nothing at all. */
+export type FakeAnswer = Document | 'end' | 'silence';
+
+/** The server. */
+export interface FakeMongo {
+  readonly url: string;
+  /** The names of the commands so far, without those that look after the connection. */
+  readonly commands: readonly string[];
+  /** Connections now open. */
+  connections(): number;
+  stop(): Promise<void>;
+}
+
+const HEADER_BYTES = 16;
+const OP_REPLY = 1;
+const OP_QUERY = 2004;
+const OP_MSG = 2013;
+
+/** What a server of today says of itself. */
+export const HELLO: Document = { ismaster: true, helloOk: true, minWireVersion: 0, maxWireVersion: 21, maxBsonObjectSize: 16_777_216, maxMessageSizeBytes: 48_000_000, maxWriteBatchSize: 100_000, readOnly: false };
+
+/** What a store asks when it is opened, answered as if all were well. */
+export function openedWell(command: Document): Document | undefined {
+  const name = Object.keys(command)[0];
+  if (name !== 'listIndexes') return undefined;
+  return { cursor: { id: BSON.Long.ZERO, ns: 'x.records', firstBatch: [{ v: 2, name: 'e', key: { e: 1 }, expireAfterSeconds: 0 }] } };
+}
+
+/** @param answer to each command; `hello` tells what the server says of itself. */
+export async function startFakeMongo(answer: (command: Document) => FakeAnswer, hello: Document = HELLO): Promise<FakeMongo> {
+  const sockets = new Set<Socket>();
+  const commands: string[] = [];
+
+  function answerOf(command: Document): FakeAnswer {
+    const name = Object.keys(command)[0] as string;
+    if (/^(hello|ismaster)$/i.test(name)) return hello;
+    if (name === 'endSessions') return {};
+    commands.push(name);
+    return answer(command);
+  }
+
+  function heard(socket: Socket, message: Buffer): void {
+    const id = message.readInt32LE(4);
+    const query = message.readInt32LE(12) === OP_QUERY;
+    // A query: flags, the collection's name, skip and limit come first; a message: flags and the section's kind.
+    const start = query ? message.indexOf(0, HEADER_BYTES + 4) + 9 : HEADER_BYTES + 5;
+    const found = answerOf(BSON.deserialize(message.subarray(start, start + message.readInt32LE(start))));
+    if (found === 'silence') return;
+    if (found === 'end') {
+      socket.destroy();
+      return;
+    }
+    const body = BSON.serialize({ ok: 1, ...found });
+    const lead = Buffer.alloc(HEADER_BYTES + (query ? 20 : 5));
+    lead.writeInt32LE(lead.length + body.length, 0);
+    lead.writeInt32LE(id, 8);
+    lead.writeInt32LE(query ? OP_REPLY : OP_MSG, 12);
+    if (query) lead.writeInt32LE(1, 32);
+    socket.write(Buffer.concat([lead, body]));
+  }
+
+  const server = createServer((socket) => {
+    let pending = Buffer.alloc(0);
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => socket.destroy());
+    socket.on('data', (data) => {
+      pending = Buffer.concat([pending, data]);
+      while (pending.length >= HEADER_BYTES && pending.length >= pending.readInt32LE(0)) {
+        const length = pending.readInt32LE(0);
+        heard(socket, pending.subarray(0, length));
+        pending = pending.subarray(length);
+      }
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await new Promise((resolve) => {
+    server.once('listening', resolve);
+  });
+  return {
+    url: `mongodb://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    commands,
+    connections: () => sockets.size,
+    async stop() {
+      const closed = new Promise((resolve) => {
+        server.close(resolve);
+      });
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
