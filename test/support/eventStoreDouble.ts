@@ -22,7 +22,7 @@ import type { Proxy } from './eventStoreProxy.js';
 import { openProxy } from './eventStoreProxy.js';
 
 /** The double. */
-export interface EventStoreDouble extends Pick<DoubleStreams, 'dropSubscriptions' | 'running' | 'most'> {
+export interface EventStoreDouble extends Pick<DoubleStreams, 'dropSubscriptions' | 'fallBehind' | 'running' | 'most'> {
   readonly url: string;
   readonly port: number;
   /** The way to it: cut, down, freeze. */
@@ -84,6 +84,7 @@ export async function startEventStoreDouble({ version = '23.10.7', clusterOf }: 
     switches,
     log,
     dropSubscriptions: streams.dropSubscriptions,
+    fallBehind: streams.fallBehind,
     running: streams.running,
     most: streams.most,
     async restart() {

@@ -37,6 +37,8 @@ export interface DoubleLog {
   /** `undefined` when there is nothing to read, `'deleted'` when the stream was deleted for good. */
   read(stream: string, from: number, limit: number): Promise<RawRecord[] | 'deleted' | undefined>;
   readBack(stream: string, from: number | undefined, limit: number): Promise<RawRecord[] | 'deleted' | undefined>;
+  /** From a position on, with what stands there. */
+  logOn(from: number, limit: number, matches: (record: RawRecord) => boolean): Promise<RawRecord[]>;
   /** From the log's end back. */
   logBack(limit: number, matches: (record: RawRecord) => boolean): Promise<RawRecord[]>;
   /** All events after a position, for ever, as they are appended; `caughtUp` after those that are there. */
@@ -51,6 +53,8 @@ export interface DoubleLog {
 /** What stands in an event's metadata of the embedded store besides ours. */
 interface Foreign {
   readonly contentType?: string;
+  /** Its data is kept as bytes: it isn't JSON, or says so wrongly. */
+  readonly octets?: true;
   /** Its metadata had no time. */
   readonly timeless?: true;
 }
@@ -118,6 +122,15 @@ export async function openDoubleLog(dir: string): Promise<DoubleLog> {
       const records = await readable(stream, first, last - first + 1);
       return Array.isArray(records) ? records.toReversed() : records;
     },
+    async logOn(from, limit, matches) {
+      const before = Math.ceil(from / STRIDE) - 1;
+      const records: RawRecord[] = [];
+      for await (const { events } of store.readAll(before > 0 ? String(before).padStart(16, '0') : undefined)) {
+        records.push(...events.map(rawOf).filter(matches));
+        if (records.length >= limit) break;
+      }
+      return records.slice(0, limit);
+    },
     async logBack(limit, matches) {
       const end = Number((await store.end()) ?? 0);
       for (let span = 64; ; span *= 4) {
@@ -155,21 +168,28 @@ function commitOf(event: RecordedEvent): number {
 
 /** JSON is kept as JSON, and the time beside it, so that the embedded store's limit is not met before ours. */
 function stored({ id, type, contentType, data, metadata }: RawEvent): NewEvent {
-  const json = contentType === 'application/json';
+  const parsed = contentType === 'application/json' ? parse(data) : undefined;
   const { at, ...rest } = metadata.length > 0 ? (JSON.parse(metadata.toString()) as { at?: string }) : {};
-  const foreign: Foreign = { ...(json ? {} : { contentType }), ...(at === undefined ? { timeless: true } : {}) };
+  const foreign: Foreign = { ...(parsed === undefined ? { contentType, octets: true } : {}), ...(at === undefined ? { timeless: true } : {}) };
   return {
     id,
     type,
     at: at ?? new Date().toISOString(),
-    data: json ? (JSON.parse(data.toString()) as object) : { base64: data.toString('base64') },
+    data: parsed ?? { base64: data.toString('base64') },
     metadata: { ...rest, ...foreign } as unknown as EventMetadata,
   };
 }
 
+function parse(data: Buffer): object | undefined {
+  try {
+    return JSON.parse(data.toString()) as object;
+  } catch {
+    return undefined;
+  }
+}
+
 function rawOf(event: RecordedEvent): RawRecord {
-  const { contentType = 'application/json', timeless, ...metadata } = event.metadata as EventMetadata & Foreign;
-  const json = contentType === 'application/json';
+  const { contentType = 'application/json', octets, timeless, ...metadata } = event.metadata as EventMetadata & Foreign;
   return {
     id: event.id,
     type: event.type,
@@ -178,7 +198,7 @@ function rawOf(event: RecordedEvent): RawRecord {
     commit: commitOf(event),
     created: Date.parse(event.at),
     contentType,
-    data: json ? Buffer.from(JSON.stringify(event.data)) : Buffer.from((event.data as { base64: string }).base64, 'base64'),
+    data: octets === undefined ? Buffer.from(JSON.stringify(event.data)) : Buffer.from((event.data as { base64: string }).base64, 'base64'),
     metadata: Buffer.from(timeless ? (Object.keys(metadata).length === 0 ? '' : JSON.stringify(metadata)) : JSON.stringify({ at: event.at, ...metadata })),
   };
 }

@@ -48,6 +48,8 @@ export interface DoubleStreams {
   readonly service: IStreamsServer;
   /** Ends all subscriptions, as a server does whose reader is slower than the appends. */
   dropSubscriptions(): void;
+  /** Tells all live subscriptions that they have fallen behind, and that they have caught up again; servers from 24 on do so instead of dropping them. */
+  fallBehind(): void;
   /** Reads and subscriptions under way. */
   readonly running: () => number;
   /** The most that ran at once since the start. */
@@ -63,6 +65,7 @@ const LIVE_BUFFER = 32;
 /** @param cut ends all connections */
 export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => void): DoubleStreams {
   const subscriptions = new Set<(error: Partial<ServiceError>) => void>();
+  const falls = new Set<() => void>();
   const storing = new Set<string>();
   let running = 0;
   let most = 0;
@@ -133,7 +136,9 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
     const limit = Math.min(Number(options.getCount()), Number.MAX_SAFE_INTEGER);
     if (options.hasSubscription()) return subscribe(call, options);
     if (options.hasAll()) {
-      for (const record of await log.logBack(limit, matcherOf(options.getFilter()))) await send(call, eventResponse(record));
+      const matches = matcherOf(options.getFilter());
+      const records = back ? await log.logBack(limit, matches) : await log.logOn(Number(options.getAll()!.getPosition()?.getCommitPosition() ?? 0), limit, matches);
+      for (const record of records) await send(call, eventResponse(record));
       return void call.end();
     }
     const from = options.getStream()!;
@@ -165,6 +170,12 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
       ending.abort();
     };
     subscriptions.add(drop);
+    const fall = (): void => {
+      if (!live) return;
+      call.write(new pb.ReadResp().setFellBehind(new pb.ReadResp.FellBehind()));
+      setTimeout(() => call.write(new pb.ReadResp().setCaughtUp(new pb.ReadResp.CaughtUp())), 50);
+    };
+    falls.add(fall);
     call.setMaxListeners(0);
     call.on('cancelled', () => ending.abort());
     call.on('close', () => ending.abort());
@@ -194,6 +205,7 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
       if (dropped !== undefined) throw dropped;
     } finally {
       subscriptions.delete(drop);
+      falls.delete(fall);
     }
   }
 
@@ -239,6 +251,9 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
     service,
     dropSubscriptions() {
       for (const drop of subscriptions) drop(tooSlow());
+    },
+    fallBehind() {
+      for (const fall of falls) fall();
     },
     running: () => running,
     most: () => most,

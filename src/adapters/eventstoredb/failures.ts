@@ -35,6 +35,8 @@ export interface FailureContext {
 /** The error to throw in place of `error`: UnavailableError, unless it is the stream's, or a mistake of ours. */
 export function failureOf(error: unknown, { stream = '$all', writes = false }: FailureContext): Error {
   if (error instanceof UnavailableError || error instanceof StreamDeletedError) return error;
+  // An event that is no JSON, though it says so.
+  if (error instanceof SyntaxError) return error;
   if (!(error instanceof Error)) return new Error(String(error));
   const { code, details = error.message, metadata } = error as Error & GrpcError;
   const exception = metadata?.get('exception')[0]?.toString();

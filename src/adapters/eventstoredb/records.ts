@@ -5,8 +5,8 @@ import type { EventMetadata, NewEvent, Position, RecordedEvent } from '../../por
 /** An event of the log as the server sends it. */
 export type ServerRecord = ReadResp.ReadEvent.RecordedEvent;
 
-/** Digits of an unsigned 64-bit number: the server's positions are such. */
-const POSITION_DIGITS = 20;
+/** Digits of a signed 64-bit number: the server's positions are such, and never negative. */
+const POSITION_DIGITS = 19;
 
 /** Where an event stands: the server's commit position, so long that byte order is log order. */
 export function positionOf(commit: string): Position {
@@ -15,7 +15,7 @@ export function positionOf(commit: string): Position {
 
 /** The server's number of a position. @throws RangeError when it is not a position of this engine. */
 export function commitOf(position: Position): string {
-  if (!/^[0-9]{20}$/.test(position)) throw new RangeError(`not a position of EventStoreDB: ${position}`);
+  if (!/^[0-9]{19}$/.test(position)) throw new RangeError(`not a position of EventStoreDB: ${position}`);
   return BigInt(position).toString();
 }
 

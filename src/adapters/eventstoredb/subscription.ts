@@ -6,7 +6,6 @@ import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Connection, Heard } from './connection.js';
 import { failureOf } from './failures.js';
-import type { ServerRecord } from './records.js';
 import { decode, isOurs, positionOf, streamOf, typeOf } from './records.js';
 
 /** A batch ends when its events reach so many bytes, however few there are. */
@@ -39,10 +38,8 @@ export interface Subscription {
 }
 
 interface Item {
-  /** Absent: one passed by. */
-  readonly record?: ServerRecord;
-  readonly stream: string;
-  readonly type: string;
+  /** Absent: passed by. Made when it comes, so that what the library made of the message lives no longer than its turn. */
+  readonly event: RecordedEvent | undefined;
   readonly size: number;
   position: Position;
 }
@@ -72,31 +69,37 @@ export async function subscribed(
 
   function enqueue(item: Item): void {
     const last = items.at(-1);
-    if (item.record === undefined && last !== undefined && last.record === undefined) last.position = item.position;
+    if (item.event === undefined && last !== undefined && last.event === undefined) last.position = item.position;
     else items.push(item);
     bytes += item.size;
-    if (item.record !== undefined) wanted += 1;
+    if (item.event !== undefined) wanted += 1;
     if (items.length >= high || bytes >= BATCH_BYTES * 2) call.pause();
   }
 
-  call.on('data', (response: ReadResp) => {
-    const event = response.getEvent();
-    if (event !== undefined) {
-      const record = event.getEvent()!;
+  function heardOf(response: ReadResp): void {
+    const record = response.getEvent()?.getEvent();
+    if (record !== undefined) {
       const stream = streamOf(record);
       const type = typeOf(record);
-      const position = positionOf(record.getCommitPosition());
-      if (matches(stream, type) && isOurs(record, type)) enqueue({ record, stream, type, position, size: record.getData_asU8().length });
-      else enqueue({ stream, type, position, size: 0 });
+      const ours = matches(stream, type) && isOurs(record, type);
+      enqueue({ event: ours ? decode(record, stream, type) : undefined, position: positionOf(record.getCommitPosition()), size: ours ? record.getData_asU8().length : 0 });
     } else if (response.hasCheckpoint()) {
-      enqueue({ stream: '', type: '', position: positionOf(response.getCheckpoint()!.getCommitPosition()), size: 0 });
+      enqueue({ event: undefined, position: positionOf(response.getCheckpoint()!.getCommitPosition()), size: 0 });
     } else if (response.hasCaughtUp()) endReached = true;
     else if (response.hasFellBehind()) endReached = live = false;
-    else return;
+  }
+
+  call.on('data', (response: ReadResp) => {
+    try {
+      heardOf(response);
+    } catch (error) {
+      failure ??= failureOf(error, {});
+      call.cancel();
+    }
     wake?.();
   });
   call.on('error', (error) => {
-    failure = failureOf(error, {});
+    failure ??= failureOf(error, {});
     wake?.();
   });
   call.on('end', () => {
@@ -126,9 +129,9 @@ export async function subscribed(
     let size = 0;
     let count = 0;
     for (const item of items) {
-      if (item.record !== undefined) {
+      if (item.event !== undefined) {
         if (events.length >= limit || (size > 0 && size + item.size > BATCH_BYTES)) break;
-        events.push(decode(item.record, item.stream, item.type));
+        events.push(item.event);
         size += item.size;
       }
       position = item.position;

@@ -321,6 +321,62 @@ feeds('a position of another engine is refused', () =>
     assert.instance(await failureOf(batchesOf(store.readAll('0000000000000001'))), RangeError);
   }));
 
+feeds('an event that says it is JSON, and is not, ends the read that meets it with its error, not with an outage', () =>
+  onDouble(async ({ store, double }) => {
+    await store.append('a', [event()], 'none');
+    await double.log.append('broken', [{ id: crypto.randomUUID(), type: 'Broken', contentType: 'application/json', data: Buffer.from('{'), metadata: Buffer.alloc(0) }], 'any');
+    assert.instance(await failureOf(store.read('broken')), SyntaxError);
+    for (const read of [store.readAll(undefined), store.follow(undefined)]) assert.instance(await failureOf(eventsOf(read)), SyntaxError);
+    assert.is((await eventsOf(store.readAll(undefined, { streams: ['a'] }))).length, 1);
+  }));
+
+feeds('a follower that falls behind, and catches up, says so', () =>
+  onDouble(async ({ store, double }) => {
+    const caughtUp: boolean[] = [];
+    const stream = newStream();
+    await store.append(stream, [event()], 'none');
+    const following = readUntil(store.follow(undefined), (all, batch) => {
+      caughtUp.push(batch.caughtUp);
+      return all.length === 3;
+    });
+    await until(() => caughtUp.length === 1 && double.running() === 1);
+    await sleep(20);
+    double.fallBehind();
+    await sleep(10);
+    await store.append(stream, [event()], 0);
+    await sleep(100);
+    await store.append(stream, [event()], 1);
+    await following;
+    assert.is(caughtUp[0], true);
+    assert.is(caughtUp.at(-1), true);
+  }));
+
+feeds('trouble is told once, and its end once', async () => {
+  const double = await startEventStoreDouble();
+  const told: string[] = [];
+  const logger = { info: (text: string) => void told.push(`info ${text}`), warn: (_: object, text: string) => void told.push(`warn ${text}`) };
+  const store = await openEventStoreDb({ url: double.url, timeoutMs: TIMEOUT_MS, logger: logger as unknown as NonNullable<Parameters<typeof openEventStoreDb>[0]['logger']> });
+  const ending = new AbortController();
+  let seen = 0;
+  const following = (async () => {
+    for await (const batch of store.follow(undefined, {}, { signal: ending.signal })) seen += batch.events.length;
+  })();
+  await store.append('a', [event()], 'none');
+  await until(() => seen === 1);
+  await double.way.down();
+  await sleep(500);
+  await double.way.up();
+  await store.append('a', [event()], 0);
+  await until(() => seen === 2);
+  ending.abort();
+  await following;
+  assert.is(told.length, 2);
+  assert.match(told[0]!, /^warn lost/);
+  assert.match(told[1]!, /^info .*again/);
+  await store.close();
+  await double.close();
+});
+
 const connections = suite('EventStoreDB: connections');
 
 connections('a connection that is dead without a word is given up for a new one', () =>
