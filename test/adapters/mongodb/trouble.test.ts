@@ -7,50 +7,10 @@ import type { ReadStore } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { openedWell, startFakeMongo } from '../../support/fakeMongo.js';
 import { type MongoServer, mongoMissing, startMongo } from '../../support/mongoServer.js';
+import { everyCall, failing, recovered } from '../../support/mongoTrouble.js';
 import { at, batch, doc, newCollection, projectionOf, rejectionOf } from '../../support/readStoreDocuments.js';
 
 const missing = mongoMissing();
-
-/** How long it took, in ms, and what it was rejected with. */
-async function failing(work: () => Promise<unknown>): Promise<{ readonly error: Error; readonly ms: number }> {
-  const started = performance.now();
-  const error = await rejectionOf(work());
-  return { error, ms: performance.now() - started };
-}
-
-/** Asks again and again until it is answered. @returns after how many ms. */
-async function recovered(ask: () => Promise<unknown>): Promise<number> {
-  const started = performance.now();
-  for (;;) {
-    const answered = await ask().then(() => true, () => false);
-    const ms = performance.now() - started;
-    if (answered) return ms;
-    assert.ok(ms < 20_000, 'it never recovers');
-    await sleep(20);
-  }
-}
-
-/** Everything that a caller may ask, on a collection of one document. */
-function everyCall(store: ReadStore, collection: ReturnType<typeof newCollection>): Record<string, () => Promise<unknown>> {
-  return {
-    get: () => store.get(collection, 'd1'),
-    getMany: () => store.getMany(collection, ['d1']),
-    find: () => store.find(collection, { where: { n: 1 } }),
-    count: () => store.count(collection, {}),
-    write: () => store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]),
-    checkpoint: () => store.checkpoint(projectionOf(collection)),
-    reached: () => store.reached(projectionOf(collection), at(99), 0),
-    active: () => store.active(collection.name),
-    activate: () => store.activate(collection.name, 1),
-    boundTo: () => store.boundTo('log'),
-    ensure: () => store.ensure(collection),
-    'records.get': () => store.records.get('r'),
-    'records.put': () => store.records.put('r', 1),
-    'records.delete': () => store.records.delete('r'),
-    'records.list': () => store.records.list(''),
-    ping: () => store.ping(),
-  };
-}
 
 if (missing === undefined) {
   const test = suite<{ server: MongoServer; store: ReadStore }>('MongoDB: in trouble');
@@ -105,55 +65,6 @@ if (missing === undefined) {
     for (const key of keys) assert.ok(await store.records.get(key), `${key} was acknowledged`);
     assert.ok(failures.length > 0);
     for (const failure of failures) assert.instance(failure, UnavailableError);
-  });
-
-  test('a server that falls silent fails every call within seconds, and is used again when it is back', async ({ server, store }) => {
-    const collection = newCollection([['n']]);
-    await store.ensure(collection);
-    await store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]);
-    await store.records.put('r', 1);
-    server.signal('SIGSTOP');
-    const waiting = store.reached(projectionOf(collection), at(9), 700).then((reached) => ({ reached, at: performance.now() }));
-    const stopped = performance.now();
-    const large = Array.from({ length: 900 }, (_, n) => doc(`l${n}`, 1, { n, text: 'x'.repeat(2_000) }));
-    const calls = { ...everyCall(store, collection), 'a large write': () => store.write([batch(collection, large)]) };
-    const failures = await Promise.all(Object.entries(calls).map(async ([name, call]) => ({ name, ...(await failing(call)) })));
-    for (const { name, error, ms } of failures) {
-      assert.instance(error, UnavailableError, `${name}: ${error.message}`);
-      assert.ok(ms < 7_000, `${name} took ${ms} ms`);
-    }
-    const { reached, at: answered } = await waiting;
-    assert.not.ok(reached);
-    assert.ok(answered - stopped < 1_200, 'who waits is told in time');
-    assert.ok((await failing(() => store.ping())).ms < 3_500);
-    server.signal('SIGCONT');
-    assert.ok((await recovered(() => store.ping())) < 3_000);
-    for (const [name, call] of Object.entries(everyCall(store, collection))) assert.not.instance(await call().catch((error: unknown) => error), Error, name);
-  });
-
-  test('a write given up on that arrives later changes nothing that is newer', async ({ server, store }) => {
-    const collection = newCollection([['n']]);
-    await store.ensure(collection);
-    server.signal('SIGSTOP');
-    const late = store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]);
-    const error = await rejectionOf(late);
-    assert.ok((error as UnavailableError).outcomeUnknown);
-    server.signal('SIGCONT');
-    await recovered(() => store.write([batch(collection, [doc('d1', 2, { n: 2 })], 2)]));
-    await sleep(300);
-    assert.equal(await store.get(collection, 'd1'), doc('d1', 2, { n: 2 }));
-    assert.is(await store.checkpoint(projectionOf(collection)), at(2));
-  });
-
-  test('closing does not wait for a server that fell silent', async ({ server, store }) => {
-    const collection = newCollection();
-    await store.ensure(collection);
-    server.signal('SIGSTOP');
-    const calls = Promise.allSettled([store.get(collection, 'd1'), store.write([batch(collection, [doc('d1', 1, {})], 1)])]);
-    const started = performance.now();
-    await store.close();
-    assert.ok(performance.now() - started < 8_000, `${performance.now() - started} ms`);
-    for (const { status } of await calls) assert.is(status, 'rejected');
   });
 
   test('a server that is down fails calls within 3 s, also who waits, and stays down as long as it likes', async ({ server, store }) => {

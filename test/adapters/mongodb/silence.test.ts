@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openMongoReadStore } from '../../../src/adapters/mongodb.js';
+import type { ReadStore } from '../../../src/ports/readStore.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { type MongoServer, mongoMissing, startMongo } from '../../support/mongoServer.js';
+import { everyCall, failing, recovered } from '../../support/mongoTrouble.js';
+import { at, batch, doc, newCollection, projectionOf, rejectionOf } from '../../support/readStoreDocuments.js';
+
+const missing = mongoMissing();
+
+if (missing === undefined) {
+  const test = suite<{ server: MongoServer; store: ReadStore }>('MongoDB: a server that falls silent');
+  test.before.each(async (context) => {
+    context.server = await startMongo();
+    context.store = await openMongoReadStore({ url: context.server.url });
+  });
+  test.after.each(async ({ server, store }) => {
+    server.signal('SIGCONT');
+    await server.stop();
+    await store.close();
+  });
+
+  test('it fails every call within seconds, and is used again when it is back', async ({ server, store }) => {
+    const collection = newCollection([['n']]);
+    await store.ensure(collection);
+    await store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]);
+    await store.records.put('r', 1);
+    server.signal('SIGSTOP');
+    const waiting = store.reached(projectionOf(collection), at(9), 700).then((reached) => ({ reached, at: performance.now() }));
+    const stopped = performance.now();
+    const large = Array.from({ length: 900 }, (_, n) => doc(`l${n}`, 1, { n, text: 'x'.repeat(2_000) }));
+    const calls = { ...everyCall(store, collection), 'a large write': () => store.write([batch(collection, large)]) };
+    const failures = await Promise.all(Object.entries(calls).map(async ([name, call]) => ({ name, ...(await failing(call)) })));
+    for (const { name, error, ms } of failures) {
+      assert.instance(error, UnavailableError, `${name}: ${error.message}`);
+      assert.ok(ms < 7_000, `${name} took ${ms} ms`);
+    }
+    const { reached, at: answered } = await waiting;
+    assert.not.ok(reached);
+    assert.ok(answered - stopped < 1_200, 'who waits is told in time');
+    server.signal('SIGCONT');
+    assert.ok((await recovered(() => store.ping())) < 3_000);
+    for (const [name, call] of Object.entries(everyCall(store, collection))) assert.not.instance(await call().catch((error: unknown) => error), Error, name);
+  });
+
+  test('a write given up on that arrives later changes nothing that is newer', async ({ server, store }) => {
+    const collection = newCollection([['n']]);
+    await store.ensure(collection);
+    server.signal('SIGSTOP');
+    const late = store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]);
+    const error = await rejectionOf(late);
+    assert.ok((error as UnavailableError).outcomeUnknown);
+    server.signal('SIGCONT');
+    await recovered(() => store.write([batch(collection, [doc('d1', 2, { n: 2 })], 2)]));
+    await sleep(300);
+    assert.equal(await store.get(collection, 'd1'), doc('d1', 2, { n: 2 }));
+    assert.is(await store.checkpoint(projectionOf(collection)), at(2));
+  });
+
+  test('closing does not wait for it', async ({ server, store }) => {
+    const collection = newCollection();
+    await store.ensure(collection);
+    server.signal('SIGSTOP');
+    const calls = Promise.allSettled([store.get(collection, 'd1'), store.write([batch(collection, [doc('d1', 1, {})], 1)])]);
+    const started = performance.now();
+    await store.close();
+    assert.ok(performance.now() - started < 8_000, `${performance.now() - started} ms`);
+    for (const { status } of await calls) assert.is(status, 'rejected');
+  });
+
+  test.run();
+} else {
+  console.log(`skipped: MongoDB: a server that falls silent: ${missing}`);
+}
