@@ -35,10 +35,12 @@ async function twoOnDouble(): Promise<SealFixture & { double: EventStoreDouble; 
 }
 
 eventStoreSealContract('EventStoreDB, double', twoOnDouble);
-// A server that others use too would take no more events from anybody.
-console.log('skipped: EventStore, sealed: EventStoreDB, server: sealing is for ever');
 
 const test = suite('EventStoreDB: sealing');
+
+// A server that others use too would take no more events from anybody.
+console.log('skipped: EventStore, sealed: EventStoreDB, server: sealing is for ever');
+test.skip('EventStore, sealed: EventStoreDB, server', () => undefined);
 
 test('a log that was sealed is found so when it is opened, also after a restart', async () => {
   const { double, store, open, destroy } = await twoOnDouble();
