@@ -27,15 +27,17 @@ if (missing === undefined) {
     await store.ensure(collection);
     await store.write([batch(collection, [doc('d1', 1, { n: 1 })], 1)]);
     await store.records.put('r', 1);
+    const large = Array.from({ length: 900 }, (_, n) => doc(`l${n}`, 1, { n, text: 'x'.repeat(2_000) }));
+    const calls = { ...everyCall(store, collection), 'a large write': () => store.write([batch(collection, large.slice(1))]) };
+    // Every call is to find a connection that is open: those not yet made fail early.
+    for (let round = 0; round < 2; round++) await Promise.all(Array.from({ length: 2 }, () => Object.values(calls).map((call) => call())).flat());
     server.signal('SIGSTOP');
     const waiting = store.reached(projectionOf(collection), at(9), 700).then((reached) => ({ reached, at: performance.now() }));
     const stopped = performance.now();
-    const large = Array.from({ length: 900 }, (_, n) => doc(`l${n}`, 1, { n, text: 'x'.repeat(2_000) }));
-    const calls = { ...everyCall(store, collection), 'a large write': () => store.write([batch(collection, large)]) };
     const failures = await Promise.all(Object.entries(calls).map(async ([name, call]) => ({ name, ...(await failing(call)) })));
     for (const { name, error, ms } of failures) {
       assert.instance(error, UnavailableError, `${name}: ${error.message}`);
-      assert.ok(ms < 7_000, `${name} took ${ms} ms`);
+      assert.ok(ms < (name.includes('write') ? 6_000 : 8_500), `${name} took ${ms} ms`);
     }
     const { reached, at: answered } = await waiting;
     assert.not.ok(reached);
