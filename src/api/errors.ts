@@ -38,6 +38,7 @@ export const ERRORS = {
   gift_expired: [405, 'gift is expired and cannot be redeemed.'],
   gift_not_paid: [405, 'gift is not paid for yet.'],
   gift_cancelled: [405, 'gift is cancelled and cannot be redeemed.'],
+  gift_blocked: [405, 'gift is blocked.'],
   gift_not_redeemed: [422, 'gift not redeemed.'],
   redeemed_gift_has_no_codes: [422, 'gift already redeemed.'],
   invalid_location: [422, 'Invalid location.'],

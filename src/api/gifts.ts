@@ -55,7 +55,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       params: GIFT_PARAM,
       giftParam: 'giftId',
       answers: [{ status: 200, description: 'The gift, now the caller’s.', schema: dataSchema(giftSchema), example: { data: giftExample } }],
-      errors: ['cannot_claim', 'gift_already_claimed', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired'],
+      errors: ['cannot_claim', 'gift_already_claimed', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired', 'gift_blocked'],
       async open(early) {
         const user = userOf(early);
         const now = deps.now();

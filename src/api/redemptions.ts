@@ -45,7 +45,7 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
       body: REDEEM_BODY,
       bodyExample: { location_id: redemptionExample.location_id },
       answers: [{ status: 201, description: 'The redemption.', schema: dataSchema(redemptionSchema), example: { data: redemptionExample } }],
-      errors: ['cannot_redeem', 'invalid_location', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired'],
+      errors: ['cannot_redeem', 'invalid_location', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired', 'gift_blocked'],
       async open(early) {
         const user = userOf(early);
         const context = contextOf(early, deps.now());

@@ -19,7 +19,7 @@ import { giftExample, giftSchema, voucherOptionsExample, voucherOptionsSchema, v
 
 const PARAMS = { giftId: "The gift's id or shortcode." };
 const SEGMENT_ID: Schema = { type: 'string', description: 'One of the product’s segments; absent: its first.' };
-const STATE_ERRORS = ['voucher_not_available', 'invalid_segment', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired'] as const;
+const STATE_ERRORS = ['voucher_not_available', 'invalid_segment', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired', 'gift_blocked'] as const;
 
 const V1_BODY: Schema = {
   title: 'GenerateV1',

@@ -64,18 +64,28 @@ export async function handleGift(
 }
 
 async function judge(deps: GiftDeps, giftId: string, history: readonly RecordedEvent[], user: UserDocument, now: string): Promise<LoadedGift> {
+  const { payment, ...found } = await foundGift(deps, giftId, history);
+  return { giftId, history, ...found, facts: await factsOf(deps, found.gift, payment, user, now) };
+}
+
+/** A gift and how its payment stands; `issue` as in `LoadedGift`. */
+export interface FoundGift {
+  readonly gift: IssuedGift;
+  readonly payment: GiftFacts['payment'];
+  readonly issue?: GiftIssued;
+}
+
+/** The gift of a stream just read; where that is empty, as its purchase tells it. @throws as `loadGift` */
+export async function foundGift(deps: Pick<GiftDeps, 'events' | 'gifts'>, giftId: string, history: readonly RecordedEvent[]): Promise<FoundGift> {
   const issued = fold(giftAggregate, history as readonly Happened<GiftEvent>[]);
-  if (issued.status !== 'none') {
-    return { giftId, history, gift: issued, facts: await factsOf(deps, issued, 'charged', user, now) };
-  }
+  if (issued.status !== 'none') return { gift: issued, payment: 'charged' };
   const found = await deps.gifts.get(giftId);
   if (found === undefined) throw new Refusal('gift_not_found');
   const purchase = fold(purchaseAggregate, (await deps.events.read(transactionStream(found.transaction_id))) as unknown as Happened<PurchaseEvent>[]);
   if (purchase.status === 'none') throw new Refusal('gift_not_found');
   const issue = issueOf(purchase.purchase, purchase.purchasedAt, found.index);
   const gift: IssuedGift = { status: 'issued', issued: issue.data, redemptions: [] };
-  const facts = await factsOf(deps, gift, purchase.status, user, now);
-  return { giftId, history, gift, facts, ...(purchase.status === 'charged' ? { issue } : {}) };
+  return { gift, payment: purchase.status, ...(purchase.status === 'charged' ? { issue } : {}) };
 }
 
 function issueOf(purchase: GiftsPurchased['data'], purchasedAt: string, index: number): GiftIssued {

@@ -80,6 +80,8 @@ export const FIELD_CLASSES = {
   GiftUnredeemed: OPEN,
   VoucherAssigned: { secret: ['code', 'pin'], personal: [] },
   GiftCancelled: OPEN,
+  GiftBlocked: OPEN,
+  GiftUnblocked: OPEN,
   NotificationStarted: OPEN,
   NotificationSent: OPEN,
   NotificationFailed: OPEN,

@@ -57,8 +57,20 @@ export type VoucherAssigned = DomainEvent<'VoucherAssigned', {
 /** The gift can no longer be used; `reason` says why. */
 export type GiftCancelled = DomainEvent<'GiftCancelled', { readonly reason: string }>;
 
+/** Why a gift is blocked, or no longer: `cause` names what asks for it (`support`, `dispute:{id}`), `reason` says it in words. */
+export interface Block {
+  readonly cause: string;
+  readonly reason: string;
+}
+
+/** Not to be redeemed, claimed or vouchered until this cause, and every other one, has been freed. */
+export type GiftBlocked = DomainEvent<'GiftBlocked', Block>;
+
+/** This cause no longer blocks the gift; others may. */
+export type GiftUnblocked = DomainEvent<'GiftUnblocked', Block>;
+
 /** Events of a gift's stream. */
-export type GiftEvent = GiftIssued | GiftClaimed | GiftRedeemed | GiftUnredeemed | VoucherAssigned | GiftCancelled;
+export type GiftEvent = GiftIssued | GiftClaimed | GiftRedeemed | GiftUnredeemed | VoucherAssigned | GiftCancelled | GiftBlocked | GiftUnblocked;
 
 /** A redemption as decisions need it. */
 export interface RedemptionState {
@@ -75,6 +87,8 @@ export interface IssuedGift {
   /** In order of time; only the last can be redeemed. */
   readonly redemptions: readonly RedemptionState[];
   readonly voucher?: VoucherAssigned['data'];
+  /** The causes that block it, in order of time; absent or empty: it is not blocked. */
+  readonly blockedBy?: readonly string[];
 }
 
 /** What is known of a gift. */
@@ -101,6 +115,10 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
         return { ...state, voucher: event.data };
       case 'GiftCancelled':
         return { ...state, status: 'cancelled' };
+      case 'GiftBlocked':
+        return { ...state, blockedBy: [...(state.blockedBy ?? []), event.data.cause] };
+      case 'GiftUnblocked':
+        return { ...state, blockedBy: (state.blockedBy ?? []).filter((cause) => cause !== event.data.cause) };
       default:
         return event satisfies never, state;
     }
@@ -230,10 +248,26 @@ export function cancel(gift: IssuedGift, reason: string): GiftCancelled[] {
   return gift.status === 'issued' ? [{ type: 'GiftCancelled', data: { reason } }] : [];
 }
 
-/** The order of the state's refusals: payment, cancelled, redeemed, expired (decisions 1, 3). */
+/**
+ * Blocks the gift for one cause, whatever others block it; again for the same one, or once it is cancelled for good: no event. A redeemed gift is blocked
+ * too: it could be unredeemed. @throws Refusal `gift_not_paid`
+ */
+export function block(gift: IssuedGift, { payment }: Pick<GiftFacts, 'payment'>, { cause, reason }: Block): GiftBlocked[] {
+  if (payment === 'pending') throw new Refusal('gift_not_paid');
+  if (payment === 'declined' || gift.status === 'cancelled' || gift.blockedBy?.includes(cause) === true) return [];
+  return [{ type: 'GiftBlocked', data: { cause, reason } }];
+}
+
+/** Frees the gift of one cause; one that does not block it: no event. */
+export function unblock(gift: IssuedGift, { cause, reason }: Block): GiftUnblocked[] {
+  return gift.blockedBy?.includes(cause) === true ? [{ type: 'GiftUnblocked', data: { cause, reason } }] : [];
+}
+
+/** The order of the state's refusals: payment, cancelled, redeemed, expired (decisions 1, 3), and last blocked, which passes. */
 function refuseUnlessUsable(gift: IssuedGift, facts: Pick<GiftFacts, 'now' | 'payment'>): void {
   if (facts.payment === 'pending') throw new Refusal('gift_not_paid');
   if (facts.payment === 'declined' || gift.status === 'cancelled') throw new Refusal('gift_cancelled');
   if (gift.status === 'redeemed') throw new Refusal('gift_already_redeemed');
   if (isExpired(gift.issued.expires_on, facts.now)) throw new Refusal('gift_expired');
+  if (gift.blockedBy !== undefined && gift.blockedBy.length > 0) throw new Refusal('gift_blocked');
 }

@@ -12,6 +12,7 @@ export type RefusalCode =
   | 'gift_expired'
   | 'gift_not_paid'
   | 'gift_cancelled'
+  | 'gift_blocked'
   | 'gift_not_redeemed'
   | 'redeemed_gift_has_no_codes'
   | 'invalid_location'

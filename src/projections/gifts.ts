@@ -41,8 +41,8 @@ export interface GiftDocument {
 
 const STREAM_PREFIX = giftStream('').length;
 
-/** What the model is made of: `GiftIssued` repeats the purchase, and the payment is joined when read. */
-type Folded = Happened<GiftsPurchased | Exclude<GiftEvent, { type: 'GiftIssued' }>>;
+/** What the model is made of: `GiftIssued` repeats the purchase, the payment is joined when read, and no answer shows what blocks a gift. */
+type Folded = Happened<GiftsPurchased | Exclude<GiftEvent, { type: 'GiftIssued' | 'GiftBlocked' | 'GiftUnblocked' }>>;
 
 /** The ids of a purchase's gifts, derived once an event however many documents it has. */
 function giftIdsByEvent(): (event: Happened<GiftsPurchased>) => readonly GiftIds[] {

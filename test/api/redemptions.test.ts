@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { giftStream } from '../../src/domain/gift.js';
+import { blockGift, unblockGift } from '../../src/commands/blockGift.js';
+import type { CommandContext } from '../../src/commands/context.js';
+import { openReadModels } from '../../src/readModels.js';
 import { buyOne, redeem, refused, unredeem } from '../support/giftFlow.js';
 import { type Service, startService } from '../support/service.js';
 
@@ -151,6 +154,28 @@ test('what is redeemed keeps who, when and why, and the facts of its day', async
   assert.deepEqual(event.metadata.by, { user: 'till-coffee', client: 'app', roles: ['redeem', 'unredeem'] });
   assert.equal(event.metadata.requestId, 'till-7:42');
   assert.equal(reply.headers.get('gift-position'), `${service.events.logId}:${event.position}`);
+});
+
+test('a blocked gift is neither redeemed, vouchered nor claimed; freed, it is; meanwhile it looks as it did', async () => {
+  const gift = await buyOne(service);
+  const ann = await service.userToken('ann');
+  const before = (await service.ask('GET', `/api/v2/gifts/${gift}`, { token: ann })).json['data'];
+  const store = await service.openStore();
+  try {
+    const deps = { events: service.events, gifts: openReadModels(store).gifts };
+    const context = (commandId: string): CommandContext => ({ commandId, correlationId: commandId, by: { user: 'cli:test' }, now: new Date().toISOString() });
+    await blockGift(deps, gift, context(`block-${gift}`), { cause: 'dispute:dp_1', reason: 'fraudulent' });
+    refused(await redeem(service, gift), 405, 'gift is blocked.');
+    refused(await redeem(service, gift, 'bob'), 403, 'Cannot redeem this gift.');
+    refused(await redeem(service, gift, 'ann', 'nowhere'), 422, 'Invalid location.');
+    for (const path of ['voucher', 'voucher/claimed']) refused(await service.ask('POST', `/api/v2/gifts/${gift}/${path}`, { token: ann, body: {} }), 405, 'gift is blocked.');
+    refused(await service.ask('POST', `/api/v2/gifts/${gift}/claim`, { token: await service.userToken('bob') }), 405, 'gift is blocked.');
+    assert.deepEqual((await service.ask('GET', `/api/v2/gifts/${gift}`, { token: ann })).json['data'], before);
+    await unblockGift(deps, gift, context(`free-${gift}`), { cause: 'dispute:dp_1', reason: 'won' });
+    assert.equal((await redeem(service, gift)).status, 201);
+  } finally {
+    await store.close();
+  }
 });
 
 test.run();

@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import { fold } from '../../src/domain/decider.js';
 import {
   type Gift, type GiftCaller, type GiftEvent, type GiftFacts, type GiftIssued, type GiftRedeemed, type IssuedGift, type VoucherAssigned,
-  assignVoucher, cancel, claim, giftAggregate, giftStream, isExpired, mayUnredeem, ownerOf, redeem, refuseNewVoucher, unredeem,
+  assignVoucher, block, cancel, claim, giftAggregate, giftStream, isExpired, mayUnredeem, ownerOf, redeem, refuseNewVoucher, unblock, unredeem,
 } from '../../src/domain/gift.js';
 import { Refusal } from '../../src/domain/refusal.js';
 import { given, happened } from '../support/givenWhenThen.js';
@@ -127,6 +127,53 @@ test('cancelling: only what is neither redeemed nor cancelled', () => {
   given(giftAggregate, issued(), { type: 'GiftCancelled', data: { reason: 'x' } }).when(cancelIt).then();
 });
 
+const blocked = (cause: string): GiftEvent => ({ type: 'GiftBlocked', data: { cause, reason: 'why' } });
+const freed = (cause: string): GiftEvent => ({ type: 'GiftUnblocked', data: { cause, reason: 'won' } });
+
+test('a blocked gift is not redeemed, claimed or vouchered, until its last cause is freed', () => {
+  const assign = (gift: Gift): readonly GiftEvent[] => assignVoucher(gift as IssuedGift, facts(), voucher.data);
+  given(giftAggregate, issued(), blocked('support')).when(at(soho)).refused('gift_blocked');
+  given(giftAggregate, issued(), blocked('support')).when(at(soho, { caller: till() })).refused('gift_blocked');
+  given(giftAggregate, issued(), blocked('support')).when(assign).refused('gift_blocked');
+  given(giftAggregate, issued({ receiver: {} }), blocked('support')).when((gift) => claim(gift as IssuedGift, facts())).refused('gift_blocked');
+  given(giftAggregate, issued(), blocked('support'), blocked('dispute:d'), freed('support')).when(at(soho)).refused('gift_blocked');
+  given(giftAggregate, issued(), blocked('support'), blocked('dispute:d'), freed('dispute:d'), freed('support')).when(at(soho)).then(redeemed('r1'));
+});
+
+test('what is refused for good comes before a block, the caller and the location too', () => {
+  const held = blocked('support');
+  const late = '2026-07-01T00:00:00.000Z';
+  given(giftAggregate, issued(), held, redeemed('r0')).when(at(soho)).refused('gift_already_redeemed');
+  given(giftAggregate, issued(), held).when(at(soho, { now: late })).refused('gift_expired');
+  given(giftAggregate, issued(), held, { type: 'GiftCancelled', data: { reason: 'x' } }).when(at(soho)).refused('gift_cancelled');
+  given(giftAggregate, issued(), held).when(at(soho, { caller: { user_id: 'ann' } })).refused('cannot_redeem');
+  given(giftAggregate, issued(), held).when(at(undefined)).refused('invalid_location');
+});
+
+test('what a block leaves alone: the voucher there is, the owner, a redemption to be reversed', () => {
+  given(giftAggregate, issued(), voucher, blocked('support')).when((gift) => assignVoucher(gift as IssuedGift, facts(), voucher.data)).then();
+  given(giftAggregate, issued({ receiver: {} }), { type: 'GiftClaimed', data: { user_id: 'bob' } }, blocked('support')).when((gift) => claim(gift as IssuedGift, facts())).then();
+  given(giftAggregate, issued(), redeemed('r0'), blocked('support')).when(reverse(till())).then(unredeemed('r0'));
+  given(giftAggregate, issued(), redeemed('r0'), blocked('support'), unredeemed('r0')).when(at(soho)).refused('gift_blocked');
+});
+
+test('each cause blocks once, and is freed by itself', () => {
+  const hold = (payment: GiftFacts['payment'] = 'charged') => (gift: Gift): readonly GiftEvent[] => block(gift as IssuedGift, { payment }, { cause: 'dispute:d', reason: 'why' });
+  const free = (gift: Gift): readonly GiftEvent[] => unblock(gift as IssuedGift, { cause: 'dispute:d', reason: 'won' });
+  given(giftAggregate, issued()).when(hold()).then(blocked('dispute:d'));
+  given(giftAggregate, issued(), redeemed('r0')).when(hold()).then(blocked('dispute:d'));
+  given(giftAggregate, issued(), blocked('support')).when(hold()).then(blocked('dispute:d'));
+  given(giftAggregate, issued(), blocked('dispute:d')).when(hold()).then();
+  given(giftAggregate, issued(), blocked('dispute:d'), freed('dispute:d')).when(hold()).then(blocked('dispute:d'));
+  given(giftAggregate, issued(), { type: 'GiftCancelled', data: { reason: 'x' } }).when(hold()).then();
+  given(giftAggregate, issued()).when(hold('pending')).refused('gift_not_paid');
+  given(giftAggregate, issued()).when(hold('declined')).then();
+  given(giftAggregate, issued(), blocked('dispute:d')).when(free).then(freed('dispute:d'));
+  given(giftAggregate, issued(), blocked('support')).when(free).then();
+  given(giftAggregate, issued()).when(free).then();
+  given(giftAggregate, issued(), freed('dispute:d')).when(at(soho)).then(redeemed('r1'));
+});
+
 test('events before the issue, and unknown ones, change nothing', () => {
   assert.deepEqual(given(giftAggregate, redeemed('r0')).state, { status: 'none' });
   const { state } = given(giftAggregate, issued());
@@ -138,14 +185,16 @@ test('expiry: the last day is still valid, in UTC', () => {
   assert.equal(isExpired('2026-06-30', '2026-07-01T00:00:00.000Z'), true);
 });
 
-test('property: whatever is tried in whatever order, a gift is redeemed at most once at a time', () => {
+test('property: whatever is tried in whatever order, a gift is redeemed at most once at a time, and never while anything blocks it', () => {
   const callers = [bob, { user_id: 'ann' }, till(), till('cinema', true), till('coffee', false)];
-  const action = fc.record({ kind: fc.constantFrom('redeem', 'unredeem', 'claim', 'voucher', 'cancel'), caller: fc.constantFrom(...callers), day: fc.integer({ min: 1, max: 200 }) });
+  const action = fc.record({ kind: fc.constantFrom('redeem', 'unredeem', 'claim', 'voucher', 'cancel', 'block', 'unblock'), caller: fc.constantFrom(...callers), day: fc.integer({ min: 1, max: 200 }),
+    cause: fc.constantFrom('support', 'dispute:a', 'dispute:b') });
   fc.assert(
     fc.property(fc.array(action, { maxLength: 40 }), fc.constantFrom({}, { user_id: 'bob' }), (actions, receiver) => {
       const log: GiftEvent[] = [issued({ receiver })];
       let open = false;
-      actions.forEach(({ kind, caller, day }, index) => {
+      const causes = new Set<string>();
+      actions.forEach(({ kind, caller, day, cause }, index) => {
         const gift = fold(giftAggregate, log.map((event) => happened(event))) as IssuedGift;
         const now = new Date(Date.UTC(2026, 2, day)).toISOString();
         const told = facts({ caller, now });
@@ -155,11 +204,16 @@ test('property: whatever is tried in whatever order, a gift is redeemed at most 
           else if (kind === 'unredeem') events = unredeem(gift, { ...told, redemptionId: 'latest' });
           else if (kind === 'claim') events = claim(gift, told);
           else if (kind === 'voucher') events = assignVoucher(gift, told, voucher.data);
+          else if (kind === 'block') events = block(gift, told, { cause, reason: 'why' });
+          else if (kind === 'unblock') events = unblock(gift, { cause, reason: 'why' });
           else events = cancel(gift, 'refund');
         } catch (error) {
           if (!(error instanceof Refusal)) throw error;
         }
         for (const event of events) {
+          if (event.type === 'GiftBlocked') assert.ok(!causes.has(event.data.cause) && causes.add(event.data.cause), 'blocked twice for one cause');
+          if (event.type === 'GiftUnblocked') assert.ok(causes.delete(event.data.cause), 'freed of what did not block it');
+          if (['GiftRedeemed', 'GiftClaimed', 'VoucherAssigned'].includes(event.type)) assert.equal(causes.size, 0, `${event.type} while blocked`);
           if (event.type === 'GiftRedeemed') {
             assert.equal(open, false, 'redeemed twice');
             assert.equal(gift.status, 'issued');
@@ -178,6 +232,7 @@ test('property: whatever is tried in whatever order, a gift is redeemed at most 
       assert.ok(log.filter(({ type }) => type === 'GiftClaimed').length <= 1);
       const end = fold(giftAggregate, log.map((event) => happened(event))) as IssuedGift;
       assert.equal(end.status === 'redeemed', open);
+      assert.deepEqual(new Set(end.blockedBy), causes);
     }),
   );
 });

@@ -1,0 +1,24 @@
+/** BlockGift and UnblockGift: stop a gift from being used, and free it again, each cause by itself; by support, or by the process of a dispute. */
+import { type Block, block, unblock } from '../domain/gift.js';
+import { type CareDeps, careForGift } from './careForGift.js';
+import type { CommandContext } from './context.js';
+import type { Handled } from './handle.js';
+
+/** The cause of support's own blocks; a ticket's may stand behind it: `support:{ticket}`. */
+export const SUPPORT_CAUSE = 'support';
+
+/** The cause of a payment dispute. */
+export const disputeCause = (disputeId: string): string => `dispute:${disputeId}`;
+
+/**
+ * Blocks a gift for a cause. Nothing is appended (`own` is empty) where this cause blocks it already, and where it is cancelled or was declined: it can't be
+ * used anyway. @throws Refusal `gift_not_found`, `gift_not_paid`; UnavailableError
+ */
+export async function blockGift(deps: CareDeps, giftId: string, context: CommandContext, why: Block): Promise<Handled> {
+  return careForGift(deps, giftId, context, ({ gift, payment }) => block(gift, { payment }, why));
+}
+
+/** Frees a gift of a cause; other causes go on blocking it. Nothing is appended where this cause does not block it. @throws Refusal `gift_not_found`; UnavailableError */
+export async function unblockGift(deps: CareDeps, giftId: string, context: CommandContext, why: Block): Promise<Handled> {
+  return careForGift(deps, giftId, context, ({ gift }) => unblock(gift, why));
+}

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { suite } from 'uvu';
+import { blockGift, disputeCause, SUPPORT_CAUSE, unblockGift } from '../../src/commands/blockGift.js';
+import type { CareDeps } from '../../src/commands/careForGift.js';
+import type { CommandContext } from '../../src/commands/context.js';
+import { giftStream } from '../../src/domain/gift.js';
+import { deriveGiftIds } from '../../src/domain/giftIds.js';
+import { type PurchaseEvent, transactionStream } from '../../src/domain/purchase.js';
+import { Refusal } from '../../src/domain/refusal.js';
+import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
+
+const test = suite('blocking gifts');
+const context = (more: Partial<CommandContext> = {}): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'sue' }, now: '2026-03-01T00:00:00.000Z', ...more });
+const support = { cause: SUPPORT_CAUSE, reason: 'stolen card' };
+const refusal = (code: string) => (error: unknown): boolean => error instanceof Refusal && error.code === code;
+
+const SEED = 'ab'.repeat(32);
+const [GIFT = ''] = deriveGiftIds(SEED, 1).map((ids) => ids.gift_id);
+const bought: PurchaseEvent = {
+  type: 'GiftsPurchased',
+  data: {
+    transaction_id: 't1', seed: SEED, buyer_id: 'ann', product_id: 'latte', brand_id: 'bean', product_name: 'Latte', sale_price: 350, total: 350, payment_reference: 'pm',
+    expires_on: '2027-01-01', message: '', receivers: [{}],
+  },
+};
+const charged: PurchaseEvent = { type: 'PaymentCharged', data: { amount: 350, provider: 'p', charge_id: 'c' } };
+const declined: PurchaseEvent = { type: 'PaymentDeclined', data: { provider: 'p', code: 'lost_card' } };
+
+/** A log with one purchase, and the read model's answer about its one gift. */
+function house(...then: readonly PurchaseEvent[]): { deps: CareDeps; events: MemoryEvents } {
+  const events = memoryEvents();
+  events.given(transactionStream('t1'), bought, ...then);
+  const document = { transaction_id: 't1', index: 0, message_id: 'm', receiver: {}, updated_at: '2026-01-01T00:00:00.000Z' };
+  const gifts = { get: async (id: string) => (id === GIFT ? document : undefined) } as unknown as CareDeps['gifts'];
+  return { deps: { events, gifts }, events };
+}
+const typesOf = (events: MemoryEvents): string[] => events.log.filter(({ stream }) => stream === giftStream(GIFT)).map(({ type }) => type);
+
+test('a gift that is charged and not issued yet is issued with its block, in one append', async () => {
+  const { deps, events } = house(charged);
+  const given = context();
+  const { own } = await blockGift(deps, GIFT, given, support);
+  assert.deepEqual(typesOf(events), ['GiftIssued', 'GiftBlocked']);
+  assert.deepEqual([own.length, own[1]?.data, own[1]?.metadata.by, own[0]?.metadata.commandId], [2, support, { user: 'sue' }, given.commandId]);
+});
+
+test('each cause once; repeating the command finds its own event', async () => {
+  const { deps, events } = house(charged);
+  const given = context();
+  const first = await blockGift(deps, GIFT, given, support);
+  assert.deepEqual((await blockGift(deps, GIFT, context(), support)).own, []);
+  await blockGift(deps, GIFT, context(), { cause: disputeCause('dp_1'), reason: 'fraudulent' });
+  const { own } = await unblockGift(deps, GIFT, context(), { cause: SUPPORT_CAUSE, reason: 'found' });
+  assert.deepEqual(own.map(({ type, data }) => [type, data]), [['GiftUnblocked', { cause: 'support', reason: 'found' }]]);
+  assert.deepEqual((await unblockGift(deps, GIFT, context(), { cause: SUPPORT_CAUSE, reason: 'again' })).own, []);
+  const again = await blockGift(deps, GIFT, given, support);
+  assert.deepEqual([again.replayed, again.own.map(({ id }) => id)], [true, first.own.map(({ id }) => id)]);
+  assert.deepEqual(typesOf(events), ['GiftIssued', 'GiftBlocked', 'GiftBlocked', 'GiftUnblocked']);
+  assert.deepEqual(events.log.at(-2)?.data, { cause: 'dispute:dp_1', reason: 'fraudulent' });
+});
+
+test('the purchase that issues it meanwhile wins the race, and the block follows it', async () => {
+  const { deps, events } = house(charged);
+  events.beforeAppend = () => {
+    events.beforeAppend = () => undefined;
+    events.given(giftStream(GIFT), { type: 'GiftIssued', data: { transaction_id: 't1', index: 0, receiver: {} } });
+  };
+  await blockGift(deps, GIFT, context(), support);
+  assert.deepEqual(typesOf(events), ['GiftIssued', 'GiftBlocked']);
+});
+
+test('what is not paid for is refused, what was declined can be used by nobody anyway, what is unknown is not found', async () => {
+  await assert.rejects(blockGift(house().deps, GIFT, context(), support), refusal('gift_not_paid'));
+  const { deps, events } = house(declined);
+  assert.deepEqual((await blockGift(deps, GIFT, context(), support)).own, []);
+  assert.deepEqual((await unblockGift(deps, GIFT, context(), support)).own, []);
+  assert.deepEqual(typesOf(events), []);
+  await assert.rejects(blockGift(deps, 'ff'.repeat(9), context(), support), refusal('gift_not_found'));
+});
+
+test.run();
