@@ -2,7 +2,7 @@
 import { createPrivateKey } from 'node:crypto';
 import type { FcmSettings } from './workers/notifications/fcm.js';
 import type { TwilioSettings } from './workers/notifications/twilio.js';
-import type { StripeSettings } from './workers/payments/stripe.js';
+import type { StripeSettings } from './workers/payments/stripeClient.js';
 
 /** Who takes the money and who tells receivers. The settings of a provider are there where it is chosen. */
 export interface ProviderSettings {

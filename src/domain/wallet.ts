@@ -13,7 +13,7 @@ export type WalletDebited = DomainEvent<'WalletDebited', { readonly transaction_
 /** A purchase could not be paid from it. Stands here so that whoever asks again, after a top-up too, gets the first answer. */
 export type WalletDebitRefused = DomainEvent<'WalletDebitRefused', { readonly transaction_id: string; readonly amount: number }>;
 
-/** Money of a purchase came back; `cause` says why. */
+/** Money of a purchase came back. `cause` is the refund's id: each counts once, for ever. */
 export type WalletCredited = DomainEvent<'WalletCredited', { readonly transaction_id: string; readonly amount: number; readonly cause: string }>;
 
 /** Events of a wallet's stream. */
@@ -21,8 +21,13 @@ export type WalletEvent = WalletToppedUp | WalletDebited | WalletDebitRefused | 
 
 /** What was decided, the latest first. A chain, so that one more costs the same however many there are. */
 interface Decided {
-  readonly kind: 'top-up' | 'debited' | 'refused';
+  readonly kind: 'top-up' | 'debited' | 'refused' | 'credited';
+  /** The top-up's, the transaction's or the refund's. */
   readonly id: string;
+  /** Pence. */
+  readonly amount: number;
+  /** The transaction that was credited. */
+  readonly of?: string;
   readonly earlier: Decided | undefined;
 }
 
@@ -39,13 +44,13 @@ export const walletAggregate: Aggregate<Wallet, WalletEvent> = {
     const { balance, decided: earlier } = state;
     switch (event.type) {
       case 'WalletToppedUp':
-        return { balance: balance + event.data.amount, decided: { kind: 'top-up', id: event.data.top_up_id, earlier } };
+        return { balance: balance + event.data.amount, decided: { kind: 'top-up', id: event.data.top_up_id, amount: event.data.amount, earlier } };
       case 'WalletDebited':
-        return { balance: balance - event.data.amount, decided: { kind: 'debited', id: event.data.transaction_id, earlier } };
+        return { balance: balance - event.data.amount, decided: { kind: 'debited', id: event.data.transaction_id, amount: event.data.amount, earlier } };
       case 'WalletDebitRefused':
-        return { balance, decided: { kind: 'refused', id: event.data.transaction_id, earlier } };
+        return { balance, decided: { kind: 'refused', id: event.data.transaction_id, amount: event.data.amount, earlier } };
       case 'WalletCredited':
-        return { balance: balance + event.data.amount, decided: earlier };
+        return { balance: balance + event.data.amount, decided: { kind: 'credited', id: event.data.cause, amount: event.data.amount, of: event.data.transaction_id, earlier } };
       default:
         return event satisfies never, state;
     }
@@ -61,7 +66,7 @@ export function topUp(state: Wallet, asked: WalletToppedUp['data']): WalletToppe
 /** Whether a transaction's debit has been made or refused; `undefined` while neither. */
 export function debitOf(state: Wallet, transactionId: string): 'debited' | 'refused' | undefined {
   for (let one = state.decided; one !== undefined; one = one.earlier) {
-    if (one.kind !== 'top-up' && one.id === transactionId) return one.kind;
+    if ((one.kind === 'debited' || one.kind === 'refused') && one.id === transactionId) return one.kind;
   }
   return undefined;
 }
@@ -70,4 +75,26 @@ export function debitOf(state: Wallet, transactionId: string): 'debited' | 'refu
 export function debit(state: Wallet, asked: WalletDebited['data']): (WalletDebited | WalletDebitRefused)[] {
   if (debitOf(state, asked.transaction_id) !== undefined) return [];
   return [{ type: asked.amount > state.balance ? 'WalletDebitRefused' : 'WalletDebited', data: asked }];
+}
+
+/** What of a transaction's debit has not been given back, pence; 0 where there was none. */
+export function leftOf(state: Wallet, transactionId: string): number {
+  let left = 0;
+  for (let one = state.decided; one !== undefined; one = one.earlier) {
+    if (one.kind === 'debited' && one.id === transactionId) return left + one.amount;
+    if (one.kind === 'credited' && one.of === transactionId) left -= one.amount;
+  }
+  return 0;
+}
+
+/** Whether a refund has been credited. */
+export function isCredited(state: Wallet, refundId: string): boolean {
+  for (let one = state.decided; one !== undefined; one = one.earlier) if (one.kind === 'credited' && one.id === refundId) return true;
+  return false;
+}
+
+/** Gives money of a purchase back, or nothing where less is left of it: no event then, nor when this refund has been credited already. */
+export function credit(state: Wallet, asked: WalletCredited['data']): WalletCredited[] {
+  if (isCredited(state, asked.cause) || asked.amount > leftOf(state, asked.transaction_id)) return [];
+  return [{ type: 'WalletCredited', data: asked }];
 }

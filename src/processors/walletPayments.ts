@@ -1,6 +1,6 @@
-/** Pays purchases from prepaid wallets: decided in the wallet's own stream at its expected revision, found again by the transaction. */
+/** Pays purchases from prepaid wallets and refunds them there: decided in the wallet's own stream at its expected revision, found again by the transaction or the refund. */
 import type { Happened } from '../domain/decider.js';
-import { debit, debitOf, type Wallet, walletAggregate, type WalletEvent, walletStream } from '../domain/wallet.js';
+import { credit, debit, debitOf, isCredited, type Wallet, walletAggregate, type WalletEvent, walletStream } from '../domain/wallet.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
 import type { Reason, Writer } from './writing.js';
 
@@ -21,6 +21,11 @@ export interface WalletPayments {
    * @throws UnavailableError; ConflictError after many lost races.
    */
   pay(reference: string, transactionId: string, amount: number, reason: Reason): Promise<'debited' | 'refused'>;
+  /**
+   * Credits once for ever for this refund; `refused`: less than that is left of the transaction's debit.
+   * @throws UnavailableError; ConflictError after many lost races.
+   */
+  refund(reference: string, transactionId: string, amount: number, refundId: string, reason: Reason): Promise<'credited' | 'refused'>;
 }
 
 const ATTEMPTS = 32;
@@ -44,33 +49,44 @@ export function walletPayments(events: EventStore, writer: Writer): WalletPaymen
     return { wallet, revision };
   };
 
-  const decide = async (reference: string, transactionId: string, amount: number, reason: Reason): Promise<'debited' | 'refused'> => {
+  /** Decides on the wallet as it stands, again after each lost race. `outcomeOf`: what has been decided. */
+  const decide = async <T>(reference: string, reason: Reason, outcomeOf: (wallet: Wallet) => T | undefined, decision: (wallet: Wallet) => readonly WalletEvent[]): Promise<T | undefined> => {
     let at = await read(reference);
     for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const decided = debitOf(at.wallet, transactionId);
+      const decided = outcomeOf(at.wallet);
       if (decided !== undefined) return decided;
-      const [event] = debit(at.wallet, { transaction_id: transactionId, amount });
-      if (event !== undefined) await writer.append(walletStream(reference), event, at.revision < 0 ? 'none' : at.revision, reason);
+      const [event] = decision(at.wallet);
+      if (event === undefined) return undefined;
+      await writer.append(walletStream(reference), event, at.revision < 0 ? 'none' : at.revision, reason);
       // Whether it was appended or another one was first: the stream says what stands.
       at = await read(reference);
     }
     throw new ConflictError(walletStream(reference), at.revision, at.revision);
   };
 
+  /** One at a time within this process: they would only lose races against each other. */
+  const inTurn = async <T>(reference: string, run: () => Promise<T>): Promise<T> => {
+    const own = (queues.get(reference) ?? Promise.resolve()).then(run, run);
+    queues.set(reference, own);
+    try {
+      return await own;
+    } finally {
+      if (queues.get(reference) === own) queues.delete(reference);
+    }
+  };
+
   return {
-    async pay(reference, transactionId, amount, reason) {
-      // One at a time within this process: they would only lose races against each other.
-      const earlier = queues.get(reference);
-      const own = (earlier ?? Promise.resolve()).then(
-        () => decide(reference, transactionId, amount, reason),
-        () => decide(reference, transactionId, amount, reason),
-      );
-      queues.set(reference, own);
-      try {
-        return await own;
-      } finally {
-        if (queues.get(reference) === own) queues.delete(reference);
-      }
-    },
+    pay: (reference, transactionId, amount, reason) =>
+      inTurn(reference, async () => {
+        const decided = await decide(reference, reason, (wallet) => debitOf(wallet, transactionId), (wallet) => debit(wallet, { transaction_id: transactionId, amount }));
+        if (decided === undefined) throw new Error('a wallet decided nothing');
+        return decided;
+      }),
+
+    refund: (reference, transactionId, amount, refundId, reason) =>
+      inTurn(reference, async () => {
+        const asked = { transaction_id: transactionId, amount, cause: refundId };
+        return (await decide(reference, reason, (wallet) => (isCredited(wallet, refundId) ? 'credited' : undefined), (wallet) => credit(wallet, asked))) ?? 'refused';
+      }),
   };
 }

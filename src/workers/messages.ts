@@ -6,6 +6,8 @@ import type { Channel } from '../domain/notification.js';
 export const SUBJECTS = {
   charge: 'payments.charge',
   lookUpCharge: 'payments.lookup',
+  refund: 'payments.refund',
+  lookUpRefund: 'payments.lookupRefund',
   send: 'notifications.send',
   lookUpNotification: 'notifications.lookup',
 } as const;
@@ -45,6 +47,38 @@ export interface ChargeLookup {
 
 /** `unknown`: the provider knows nothing (any more) of it. */
 export type ChargeLookupReply = ChargeReply | { readonly outcome: 'unknown' };
+
+/**
+ * Give `amount` (pence, at least 1) of a charge back, once for ever for this refund and attempt. A further attempt is made only after the one before was
+ * refused, or is certain never to have reached the provider. `provider` and `charge_id`: as the charge's reply named them. `started_at` (ISO 8601, UTC): when this attempt was first asked for.
+ */
+export interface RefundRequest {
+  readonly refund_id: string;
+  /** From 1. */
+  readonly attempt: number;
+  readonly transaction_id: string;
+  readonly amount: number;
+  readonly provider: string;
+  readonly charge_id: string;
+  readonly payment_reference: string;
+  readonly started_at: string;
+}
+
+/** The provider's final answer: it gives the money back (`refund_ref`: its own id of that), or never will under this attempt. `simulated`: nobody's money was moved. */
+export type RefundReply =
+  | { readonly outcome: 'refunded'; readonly provider: string; readonly refund_ref: string; readonly simulated: boolean }
+  | { readonly outcome: 'refused'; readonly provider: string; readonly code: string; readonly simulated: boolean };
+
+/** What became of an attempt at a refund? */
+export interface RefundLookup {
+  readonly refund_id: string;
+  readonly attempt: number;
+  readonly provider: string;
+  readonly charge_id: string;
+}
+
+/** `never`: the provider has never been asked for this attempt. */
+export type RefundLookupReply = RefundReply | { readonly outcome: 'never' };
 
 /**
  * Tell the receiver of a gift, once for ever for this gift. Personal: `to` (a phone number in E.164, or device tokens), `message`, `sender_name`.
@@ -116,6 +150,9 @@ const outcomes = (...choices: readonly Record<string, unknown>[]): Schema => ({
 
 const charged = { outcome: { const: 'charged' }, provider: id, charge_id: id, simulated: yes };
 const declined = { outcome: { const: 'declined' }, provider: id, code: id, simulated: yes };
+const refunded = { outcome: { const: 'refunded' }, provider: id, refund_ref: id, simulated: yes };
+const refused = { outcome: { const: 'refused' }, provider: id, code: id, simulated: yes };
+const attempt = { type: 'integer', minimum: 1 };
 const sent = { outcome: { const: 'sent' }, provider: id, message_id: id, simulated: yes };
 const failed = { outcome: { const: 'failed' }, cause: text, simulated: yes };
 const channel = { enum: ['sms', 'push'] };
@@ -131,6 +168,13 @@ export const checks = {
   chargeReply: check<ChargeReply | Trouble>('charge reply', outcomes(charged, declined, later, impossible)),
   chargeLookup: check<ChargeLookup>('charge look-up', object({ transaction_id: id })),
   chargeLookupReply: check<ChargeLookupReply | Trouble>('charge look-up reply', outcomes(charged, declined, later, impossible, { outcome: { const: 'unknown' } })),
+  refundRequest: check<RefundRequest>(
+    'refund request',
+    object({ refund_id: id, attempt, transaction_id: id, amount: { type: 'integer', minimum: 1 }, provider: id, charge_id: id, payment_reference: id, started_at: id }),
+  ),
+  refundReply: check<RefundReply | Trouble>('refund reply', outcomes(refunded, refused, later, impossible)),
+  refundLookup: check<RefundLookup>('refund look-up', object({ refund_id: id, attempt, provider: id, charge_id: id })),
+  refundLookupReply: check<RefundLookupReply | Trouble>('refund look-up reply', outcomes(refunded, refused, later, impossible, { outcome: { const: 'never' } })),
   sendRequest: check<SendRequest>(
     'send request',
     object({

@@ -40,6 +40,8 @@ export async function startWorkers({ bus, records, logger, now = Date.now, ...pr
   const stops = await Promise.all([
     answer(SUBJECTS.charge, QUEUES.payments, checks.chargeRequest, (request) => payments.charge(request)),
     answer(SUBJECTS.lookUpCharge, QUEUES.payments, checks.chargeLookup, (request) => payments.lookUp(request)),
+    answer(SUBJECTS.refund, QUEUES.payments, checks.refundRequest, (request) => payments.refund(request)),
+    answer(SUBJECTS.lookUpRefund, QUEUES.payments, checks.refundLookup, (request) => payments.lookUpRefund(request)),
     answer(SUBJECTS.send, QUEUES.notifications, checks.sendRequest, (request) => notifications.send(request)),
     answer(SUBJECTS.lookUpNotification, QUEUES.notifications, checks.sendLookup, (request) => notifications.lookUp(request)),
   ]);

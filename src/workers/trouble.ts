@@ -26,6 +26,12 @@ export class NotNowError extends Error {
 /** The provider refuses what was asked, and always will: the message is the cause that a person needs. Nothing was done. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
+  /** The provider's own word for why, where it has one. */
+  readonly code: string | undefined;
+  constructor(message: string, code?: string) {
+    super(message);
+    this.code = code;
+  }
 }
 
 /** What goes out wrong on the way to a provider before anything could be sent. */
@@ -45,4 +51,9 @@ export function retryAfterMs(header: string | null | undefined, now: number): nu
   if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
   const date = value === '' ? Number.NaN : Date.parse(value);
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+/** Money goes back through who took it. @throws RefusedError when that was another provider: the settings have changed since */
+export function refuseForeign(provider: string, own: string): void {
+  if (provider !== own) throw new RefusedError(`the charge was taken by ${provider}, and the payments here are ${own}'s: give it back there, or set PAYMENTS to it`);
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { fold, type Happened } from '../../src/domain/decider.js';
-import { debit, debitOf, topUp, type Wallet, walletAggregate, type WalletEvent, walletStream } from '../../src/domain/wallet.js';
+import { credit, debit, debitOf, isCredited, leftOf, topUp, type Wallet, walletAggregate, type WalletEvent, walletStream } from '../../src/domain/wallet.js';
 
 const test = suite('wallet');
 
@@ -55,6 +55,21 @@ test('the balance is what came in less what went out, never below zero', () => {
       assert.is(new Set(once).size, once.length);
     }),
   );
+});
+
+test('gives back what is left of a debit, each refund once', () => {
+  const credited = (transaction_id: string, amount: number, cause: string): WalletEvent => ({ type: 'WalletCredited', data: { transaction_id, amount, cause } });
+  const paid = [toppedUp('a', 9), debited('t', 5), debited('u', 4)];
+  assert.equal(credit(given(...paid), { transaction_id: 't', amount: 5, cause: 'r1' }), [credited('t', 5, 'r1')]);
+  const after = given(...paid, credited('t', 2, 'r1'), credited('u', 4, 'r2'));
+  assert.is(after.balance, 6);
+  assert.is(leftOf(after, 't'), 3);
+  assert.equal([isCredited(after, 'r1'), isCredited(after, 'r3'), isCredited(after, 't')], [true, false, false]);
+  assert.equal(credit(after, { transaction_id: 't', amount: 1, cause: 'r1' }), [], 'this refund has been made');
+  assert.equal(credit(after, { transaction_id: 't', amount: 4, cause: 'r3' }), [], 'more than is left');
+  assert.equal(credit(after, { transaction_id: 't', amount: 3, cause: 'r3' }), [credited('t', 3, 'r3')]);
+  assert.equal(credit(after, { transaction_id: 'v', amount: 1, cause: 'r4' }), [], 'never debited');
+  assert.is(debitOf(after, 'r1'), undefined);
 });
 
 test.run();

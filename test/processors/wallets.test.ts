@@ -64,6 +64,16 @@ test('the balance never goes below zero, however many debit it at once', async (
   for (let n = 0; n < 15; n++) assert.is(outcomes[n], outcomes[n + 30], 'the same transaction has the same outcome');
 });
 
+test('a refund is credited once, whoever asks and however often, and never more than was debited', async ({ house }) => {
+  await topUp(house, 'a', 500);
+  const payers = Array.from({ length: 3 }, () => walletPayments(house.events, writer(house.events, Date.now)));
+  await payers[0]!.pay('prepaid', 't1', 400, reason);
+  const outcomes = await Promise.all(Array.from({ length: 30 }, (_, n) => payers[n % 3]!.refund('prepaid', 't1', 100, `r${n % 5}`, reason)));
+  assert.is(await balance(house), 500);
+  for (let n = 0; n < 5; n++) assert.is(new Set(outcomes.filter((_, at) => at % 5 === n)).size, 1, 'the same refund has the same outcome');
+  assert.is(outcomes.filter((outcome) => outcome === 'refused').length, 6);
+});
+
 test('remembers a hundred wallets, and knows the others all the same', async ({ house }) => {
   const payments = walletPayments(house.events, writer(house.events, Date.now));
   const references = Array.from({ length: 102 }, (_, n) => `w${n}`);

@@ -1,9 +1,9 @@
 /**
  * Stripe's API as far as it is used, from its public description (https://docs.stripe.com/api, https://docs.stripe.com/testing): PaymentIntents that are
- * created and confirmed in one, idempotency keys that are kept for 24 h with whatever was answered, test payment methods, search, a ledger.
+ * created and confirmed in one, refunds, idempotency keys that are kept for 24 h with whatever was answered, test payment methods, search, a ledger.
  */
 import { randomBytes } from 'node:crypto';
-import { STRIPE_API_VERSION } from '../../src/workers/payments/stripe.js';
+import { STRIPE_API_VERSION } from '../../src/workers/payments/stripeClient.js';
 import { type Answered, type Asked, openStandIn, type StandIn } from './standIn.js';
 
 /** An intent, with the fields that are used. */
@@ -23,12 +23,30 @@ export interface StripeIntent {
   last_payment_error: object | null;
 }
 
+/** A refund, with the fields that are used. */
+export interface StripeRefund {
+  readonly id: string;
+  readonly object: 'refund';
+  readonly amount: number;
+  readonly currency: string;
+  readonly charge: string | null;
+  readonly payment_intent: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Seconds since the epoch. */
+  readonly created: number;
+  status: 'succeeded' | 'pending' | 'failed';
+  failure_reason?: string;
+}
+
 /** The stand-in and its ledger. */
 export interface StripeServer extends StandIn {
   readonly secretKey: string;
   readonly intents: StripeIntent[];
+  readonly refunds: StripeRefund[];
   /** How often a transaction has been charged. */
   charges(transactionId: string): number;
+  /** How much of a transaction has been given back, pence. */
+  refunded(transactionId: string): number;
   /** Its clock goes forward. */
   advance(ms: number): void;
   /** Whether search finds what was made; Stripe's lags behind. */
@@ -55,10 +73,20 @@ const failure = (status: number, error: Readonly<Record<string, unknown>>): Answ
 const invalid = (code: string, message: string, param?: string): Answered =>
   failure(400, { type: 'invalid_request_error', code, message, ...(param === undefined ? {} : { param }), doc_url: `https://stripe.com/docs/error-codes/${code}` });
 
+function metadataOf(form: URLSearchParams): Record<string, string> {
+  const metadata: Record<string, string> = {};
+  for (const [name, value] of form) {
+    const key = /^metadata\[(\w+)\]$/.exec(name)?.[1];
+    if (key !== undefined) metadata[key] = value;
+  }
+  return metadata;
+}
+
 /** Opens it. */
 export async function openStripeServer(): Promise<StripeServer> {
   const secretKey = `sk_test_${randomBytes(12).toString('hex')}`;
   const intents: StripeIntent[] = [];
+  const refunds: StripeRefund[] = [];
   const keys = new Map<string, { readonly request: string; readonly at: number; readonly answer: Answered }>();
   let ahead = 0;
   const now = (): number => Date.now() + ahead;
@@ -85,11 +113,7 @@ export async function openStripeServer(): Promise<StripeServer> {
     if (form.has('payment_method_types[0]')) return invalid('parameter_unknown', 'Received unknown parameter: payment_method_types', 'payment_method_types');
     if (!(amount >= 30)) return invalid('amount_too_small', 'Amount must be at least £0.30 gbp', 'amount');
     if (form.get('off_session') !== 'true' || form.get('confirm') !== 'true') return invalid('parameter_missing', 'Only confirmed off-session payments are stood in for');
-    const metadata: Record<string, string> = {};
-    for (const [name, value] of form) {
-      const key = /^metadata\[(\w+)\]$/.exec(name)?.[1];
-      if (key !== undefined) metadata[key] = value;
-    }
+    const metadata = metadataOf(form);
     const id = idOf('pi');
     return confirm({
       id,
@@ -115,6 +139,39 @@ export async function openStripeServer(): Promise<StripeServer> {
     return { status: 200, body: { ...intent } };
   };
 
+  const given = (intentId: string): number => refunds.reduce((sum, one) => (one.payment_intent === intentId && one.status !== 'failed' ? sum + one.amount : sum), 0);
+
+  const refund = (form: URLSearchParams): Answered => {
+    const intent = intents.find(({ id }) => id === form.get('payment_intent'));
+    if (intent === undefined) return invalid('resource_missing', `No such payment_intent: '${form.get('payment_intent')}'`, 'payment_intent');
+    if (intent.status !== 'succeeded') return invalid('payment_intent_unexpected_state', `This PaymentIntent (${intent.id}) does not have a successful charge to refund.`);
+    const amount = Number(form.get('amount'));
+    const left = intent.amount - given(intent.id);
+    if (left === 0) return invalid('charge_already_refunded', `Charge ${intent.latest_charge} has already been refunded.`);
+    if (!(amount >= 1)) return invalid('parameter_invalid_integer', 'This value must be greater than or equal to 1.', 'amount');
+    if (amount > left) return invalid('', `Refund amount (£${amount / 100}) is greater than unrefunded amount on charge (£${left / 100})`, 'amount');
+    const made: StripeRefund = {
+      id: idOf('re'),
+      object: 'refund',
+      amount,
+      currency: intent.currency,
+      charge: intent.latest_charge,
+      payment_intent: intent.id,
+      metadata: metadataOf(form),
+      created: Math.floor(now() / 1000),
+      ...(intent.payment_method === 'pm_card_refundFail' ? { status: 'failed', failure_reason: 'expired_or_canceled_card' } : { status: intent.payment_method === 'pm_card_pendingRefund' ? 'pending' : 'succeeded' }),
+    };
+    refunds.unshift(made);
+    return { status: 200, body: { ...made } };
+  };
+
+  const listRefunds = (query: URLSearchParams): Answered => {
+    const all = refunds.filter(({ payment_intent }) => payment_intent === query.get('payment_intent'));
+    const start = query.has('starting_after') ? all.findIndex(({ id }) => id === query.get('starting_after')) + 1 : 0;
+    const end = start + Number(query.get('limit') ?? 10);
+    return { status: 200, body: { object: 'list', url: '/v1/refunds', has_more: end < all.length, data: all.slice(start, end).map((one) => ({ ...one })) } };
+  };
+
   const search = (query: string): Answered => {
     const wanted = /^metadata\['transaction_id'\]:'([^']+)'$/.exec(query)?.[1];
     if (wanted === undefined) return invalid('parameter_invalid_string', 'We were unable to parse your search query.', 'query');
@@ -123,6 +180,7 @@ export async function openStripeServer(): Promise<StripeServer> {
   };
 
   const route = ({ method, path, query, body }: Asked): Answered => {
+    if (path === '/v1/refunds') return method === 'POST' ? refund(new URLSearchParams(body)) : listRefunds(query);
     const [, id, action] = /^\/v1\/payment_intents(?:\/(\w+))?(?:\/(\w+))?$/.exec(path) ?? [];
     if (method === 'POST' && id === undefined) return create(new URLSearchParams(body));
     if (method === 'GET' && id === 'search') return search(query.get('query') ?? '');
@@ -158,6 +216,8 @@ export async function openStripeServer(): Promise<StripeServer> {
   const server: StripeServer = Object.assign(await openStandIn(provider), {
     secretKey,
     intents,
+    refunds,
+    refunded: (transactionId: string) => intents.reduce((sum, { id, metadata }) => (metadata['transaction_id'] === transactionId ? sum + given(id) : sum), 0),
     charges: (transactionId: string) => intents.filter(({ status, metadata }) => status === 'succeeded' && metadata['transaction_id'] === transactionId).length,
     advance(ms: number) {
       ahead += ms;

@@ -16,6 +16,7 @@ const test = suite('workers');
 
 const options = { timeoutMs: 2_000 };
 const charge = { transaction_id: 't1', amount: 250, payment_reference: 'pm_card_visa', customer: null, started_at: '2026-01-01T00:00:00.000Z' };
+const refund = { refund_id: 'r1', attempt: 1, transaction_id: 't1', amount: 250, provider: 'simulated', charge_id: 'c', payment_reference: 'pm_card_visa', started_at: '2026-01-01T00:00:00.000Z' };
 const send = { gift_id: 'g1', transaction_id: 't1', buyer_id: 'ann', channel: 'sms', to: ['+447700900123'], sender_name: '', product_name: '', message: '', launch_url: '', locale: null };
 
 test('answer on the bus, refuse what is malformed and go on, until they are closed', async () => {
@@ -32,6 +33,9 @@ test('answer on the bus, refuse what is malformed and go on, until they are clos
       [SUBJECTS.charge, { ...charge, transaction_id: 'x'.repeat(1_000) }],
       [SUBJECTS.charge, []],
       [SUBJECTS.lookUpCharge, { transaction_id: 7 }],
+      [SUBJECTS.refund, { ...refund, amount: 0 }],
+      [SUBJECTS.refund, { ...refund, attempt: 0 }],
+      [SUBJECTS.lookUpRefund, { refund_id: 'r1' }],
       [SUBJECTS.send, { ...send, channel: 'pigeon' }],
       [SUBJECTS.send, { ...send, to: [] }],
       [SUBJECTS.lookUpNotification, { gift_id: 'g1' }],
@@ -46,6 +50,9 @@ test('answer on the bus, refuse what is malformed and go on, until they are clos
 
     assert.is((await bus.request<{ outcome: string }>(SUBJECTS.charge, charge, options)).outcome, 'charged');
     assert.is((await bus.request<{ outcome: string }>(SUBJECTS.lookUpCharge, { transaction_id: 't1' }, options)).outcome, 'charged');
+    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.refund, refund, options)).outcome, 'refunded');
+    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.lookUpRefund, { refund_id: 'r1', attempt: 2, provider: 'simulated', charge_id: 'c' }, options)).outcome, 'never');
+    assert.match((await bus.request<{ cause: string }>(SUBJECTS.refund, { ...refund, provider: 'stripe' }, options)).cause, 'taken by stripe');
     assert.is((await bus.request<{ outcome: string }>(SUBJECTS.send, send, options)).outcome, 'sent');
     assert.is((await bus.request<{ outcome: string }>(SUBJECTS.lookUpNotification, { gift_id: 'g1', started_at: '2026-01-01T00:00:00.000Z', channel: 'sms', to: [], launch_url: '' }, options)).outcome, 'sent');
 
@@ -69,7 +76,7 @@ test('whatever comes, it is answered, told of once, and never a crash; providers
   const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line) as object) });
   let trouble: Error = new Error('odd');
   const failing = async (): Promise<never> => Promise.reject(trouble);
-  const workers = await startWorkers({ bus, records: memoryRecords(Date.now), logger, payments: { charge: failing, lookUp: failing }, notifications: { send: failing, lookUp: failing } });
+  const workers = await startWorkers({ bus, records: memoryRecords(Date.now), logger, payments: { charge: failing, lookUp: failing, refund: failing, lookUpRefund: failing }, notifications: { send: failing, lookUp: failing } });
   try {
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...Object.values(SUBJECTS)), fc.oneof(fc.object(), fc.array(fc.jsonValue())), async (subject, message) => {
@@ -101,6 +108,9 @@ test('whatever comes, it is answered, told of once, and never a crash; providers
 
 test('answers are checked too', () => {
   const charged = { outcome: 'charged', provider: 'p', charge_id: 'c', simulated: false };
+  const refunded = { outcome: 'refunded', provider: 'p', refund_ref: 'r', simulated: false };
+  assert.is(checks.refundReply(refunded), refunded);
+  assert.equal(checks.refundLookupReply({ outcome: 'never' }), { outcome: 'never' });
   const sent = { outcome: 'sent', provider: 'p', message_id: 'm', simulated: false };
   assert.is(checks.chargeReply(charged), charged);
   assert.equal(checks.chargeLookupReply({ outcome: 'unknown' }), { outcome: 'unknown' });
@@ -110,6 +120,8 @@ test('answers are checked too', () => {
     [checks.chargeReply, { outcome: 'unknown' }],
     [checks.chargeReply, { ...charged, charge_id: undefined }],
     [checks.chargeReply, null],
+    [checks.refundReply, { outcome: 'never' }],
+    [checks.refundReply, { ...refunded, outcome: 'refused' }],
     [checks.sendReply, { outcome: 'never' }],
     [checks.sendReply, { ...sent, message_id: '' }],
     [checks.sendLookupReply, { outcome: 'perhaps' }],

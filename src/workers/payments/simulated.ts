@@ -4,19 +4,27 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Records } from '../../ports/readStore.js';
-import type { ChargeLookup, ChargeLookupReply, ChargeReply, ChargeRequest } from '../messages.js';
+import type { ChargeLookup, ChargeLookupReply, ChargeReply, ChargeRequest, RefundLookup, RefundLookupReply, RefundReply, RefundRequest } from '../messages.js';
+import { refuseForeign } from '../trouble.js';
 
-/** Answers to charges. */
+/** Answers to charges and refunds. */
 export interface PaymentProvider {
   /** Charges, or answers what was answered for this transaction before. @throws Error when the provider is in trouble: ask again. */
   charge(request: ChargeRequest): Promise<ChargeReply>;
   /** What was answered for a transaction. */
   lookUp(request: ChargeLookup): Promise<ChargeLookupReply>;
+  /** Gives money back, or answers what was answered for this attempt before. @throws Error when the provider is in trouble: ask again. */
+  refund(request: RefundRequest): Promise<RefundReply>;
+  /** What was answered for an attempt at a refund. */
+  lookUpRefund(request: RefundLookup): Promise<RefundLookupReply>;
 }
 
+const PROVIDER = 'simulated';
 const LEDGER_MS = 48 * 3_600_000;
 const SLOW_MS = 3_000;
 const FLAKY_FAILURES = 2;
+/** Refunds to it fail. */
+const REFUND_FAILS = 'pm_card_refundFail';
 
 const DECLINED_CARDS: Readonly<Record<string, string>> = {
   '4000000000000002': 'generic_decline',
@@ -49,11 +57,13 @@ export function declineCodeOf(reference: string): string | undefined {
 }
 
 /**
- * The provider. `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged.
+ * The provider. `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged, `pm_card_refundFail` is charged and can't be refunded.
  * @param records its ledger, kept for 48 h. `now`: milliseconds since the epoch.
  */
 export function simulatedPayments(records: Records, now: () => number): PaymentProvider {
   const keyOf = (transactionId: string): string => `charge/${transactionId}`;
+
+  const refundKey = (refundId: string, attempt: number): string => `refund/${refundId}/${attempt}`;
 
   const trouble = async (transactionId: string): Promise<void> => {
     const key = `chargeFailures/${transactionId}`;
@@ -74,14 +84,30 @@ export function simulatedPayments(records: Records, now: () => number): PaymentP
       const code = declineCodeOf(payment_reference);
       const reply: ChargeReply =
         code === undefined
-          ? { outcome: 'charged', provider: 'simulated', charge_id: `ch_simulated_${transaction_id}`, simulated: true }
-          : { outcome: 'declined', provider: 'simulated', code, simulated: true };
+          ? { outcome: 'charged', provider: PROVIDER, charge_id: `ch_simulated_${transaction_id}`, simulated: true }
+          : { outcome: 'declined', provider: PROVIDER, code, simulated: true };
       if ((await records.put(key, reply, { expected: 0, expiresAt: now() + LEDGER_MS })) !== undefined) return reply;
       return (await records.get<ChargeReply>(key))?.value ?? reply;
     },
 
     async lookUp({ transaction_id }) {
       return (await records.get<ChargeReply>(keyOf(transaction_id)))?.value ?? { outcome: 'unknown' };
+    },
+
+    async refund({ refund_id, attempt, payment_reference, provider }) {
+      refuseForeign(provider, PROVIDER);
+      const reply: RefundReply =
+        payment_reference === REFUND_FAILS
+          ? { outcome: 'refused', provider: PROVIDER, code: 'expired_or_canceled_card', simulated: true }
+          : { outcome: 'refunded', provider: PROVIDER, refund_ref: `re_simulated_${refund_id}_${attempt}`, simulated: true };
+      const key = refundKey(refund_id, attempt);
+      if ((await records.put(key, reply, { expected: 0, expiresAt: now() + LEDGER_MS })) !== undefined) return reply;
+      return (await records.get<RefundReply>(key))?.value ?? reply;
+    },
+
+    async lookUpRefund({ refund_id, attempt, provider }) {
+      refuseForeign(provider, PROVIDER);
+      return (await records.get<RefundReply>(refundKey(refund_id, attempt)))?.value ?? { outcome: 'never' };
     },
   };
 }

@@ -2,23 +2,13 @@
  * Card payments by Stripe: one PaymentIntent a transaction, confirmed off-session on the stored card. Its idempotency key and metadata are the
  * transaction's id, so that a repeat changes nothing, and what became of it can be found when nobody knows.
  */
-import Stripe from 'stripe';
 import type { Logger } from 'pino';
 import { guard, type GuardOptions } from '../guard.js';
 import type { ChargeReply } from '../messages.js';
-import { NotNowError, RefusedError, retryAfterMs, TroubleError } from '../trouble.js';
+import { NotNowError, RefusedError, TroubleError } from '../trouble.js';
 import type { PaymentProvider } from './simulated.js';
-
-/** The version of Stripe's API that all this was written for; the library knows its types. */
-export const STRIPE_API_VERSION = '2026-10-28.endive';
-
-/** The account. */
-export interface StripeSettings {
-  /** Secret. */
-  readonly secretKey: string;
-  /** Scheme, host and port; default Stripe's. */
-  readonly apiUrl?: string;
-}
+import { codeOf, DeclinedError, failed, type Intent, KEY_LIVES_MS, MismatchError, openStripe, PROVIDER, type StripeSettings, UnclearError } from './stripeClient.js';
+import { stripeRefunds } from './stripeRefunds.js';
 
 /** What the worker works with. */
 export interface StripeDeps {
@@ -30,14 +20,7 @@ export interface StripeDeps {
   readonly guard?: GuardOptions;
 }
 
-type Intent = Stripe.PaymentIntent;
-
-const PROVIDER = 'stripe';
 const TIMEOUT_MS = 8_000;
-/** Stripe forgets keys after 24 h: a request that was so long on its way may not charge. */
-const KEY_LIVES_MS = 20 * 3_600_000;
-/** Without a word from Stripe about it. */
-const RATE_LIMIT_PAUSE_MS = 1_000;
 const PROCESSING_MS = 5_000;
 const AUTHENTICATION = 'authentication_required';
 
@@ -123,65 +106,11 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
       const found = await find(transaction_id);
       return found === undefined ? { outcome: 'unknown' } : settle(found);
     },
+
+    ...stripeRefunds(stripe, call, now),
   };
-}
-
-/** The card was refused. The intent, where Stripe made one, waits for another card. */
-class DeclinedError extends Error {
-  override readonly name = 'DeclinedError';
-  readonly code: string;
-  readonly intent: Intent | undefined;
-  constructor(code: string, intent: Intent | undefined) {
-    super(`declined: ${code}`);
-    this.code = code;
-    this.intent = intent;
-  }
-}
-
-/** Stripe answered with a failure of its own: what was done must be looked up. */
-class UnclearError extends TroubleError {}
-
-/** Stripe knows the key by another request (the method's customer has changed since): that one must be looked up. Stripe itself is well. */
-class MismatchError extends Error {
-  override readonly name = 'MismatchError';
-}
-
-function openStripe({ secretKey, apiUrl }: StripeSettings, timeout: number): Stripe {
-  const where = apiUrl === undefined ? undefined : new URL(apiUrl);
-  return new Stripe(secretKey, {
-    apiVersion: STRIPE_API_VERSION,
-    // Process managers repeat, for longer than the library would.
-    maxNetworkRetries: 0,
-    timeout,
-    telemetry: false,
-    ...(where === undefined ? {} : { host: where.hostname, port: where.port === '' ? (where.protocol === 'http:' ? 80 : 443) : Number(where.port), protocol: where.protocol === 'http:' ? 'http' : 'https' }),
-  });
 }
 
 function charged({ id }: Intent): ChargeReply {
   return { outcome: 'charged', provider: PROVIDER, charge_id: id, simulated: false };
-}
-
-function codeOf(error: { readonly decline_code?: string | undefined; readonly code?: string | undefined } | undefined): string {
-  // The library leaves what it wasn't told empty.
-  return [error?.decline_code, error?.code].find((code) => code !== undefined && code !== '') ?? 'generic_decline';
-}
-
-/** What a failure of the library means. Its own errors hold more than may be logged. */
-function failed(error: unknown, now: () => number): never {
-  if (!(error instanceof Stripe.errors.StripeError)) throw error;
-  const { statusCode, requestId, code } = error;
-  const where = `HTTP ${statusCode ?? 'none'}${code === undefined || code === '' ? '' : `, ${code}`}${requestId === undefined ? '' : `, request ${requestId}`}`;
-  if (error instanceof Stripe.errors.StripeCardError) throw new DeclinedError(codeOf(error), error.payment_intent as Intent | undefined);
-  if (error instanceof Stripe.errors.StripeRateLimitError) {
-    throw new NotNowError(`Stripe limits our requests (${where})`, retryAfterMs(error.headers?.['retry-after'], now()) ?? RATE_LIMIT_PAUSE_MS);
-  }
-  if (error instanceof Stripe.errors.StripeConnectionError) throw new TroubleError('Stripe did not answer', { outcomeUnknown: true, cause: error.detail });
-  if (error instanceof Stripe.errors.StripeIdempotencyError) throw new MismatchError(`Stripe knows this transaction by another request (${where})`);
-  if (error instanceof Stripe.errors.StripeInvalidRequestError) throw new RefusedError(`Stripe refuses the request (${where}${error.param === undefined ? '' : `, ${error.param}`})`);
-  if (statusCode === 409) throw new NotNowError(`Stripe is busy with this very request (${where})`, 0);
-  if (error instanceof Stripe.errors.StripeAuthenticationError || error instanceof Stripe.errors.StripePermissionError) {
-    throw new TroubleError(`Stripe refuses our key (${where})`, { outcomeUnknown: false });
-  }
-  throw new UnclearError(`Stripe failed (${where})`, { outcomeUnknown: true });
 }

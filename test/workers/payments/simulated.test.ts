@@ -76,4 +76,17 @@ test('pm_card_slow takes its time', async () => {
   assert.ok(performance.now() - began > 2_900);
 });
 
+test('gives money back once an attempt, and never where the test card says so', async () => {
+  const payments = simulatedPayments(memoryRecords(() => 0), () => 0);
+  const request = { refund_id: 'r1', attempt: 1, transaction_id: 't1', amount: 250, provider: 'simulated', charge_id: 'c', payment_reference: 'pm_card_visa', started_at: '1970-01-01T00:00:00.000Z' };
+  assert.equal(await payments.lookUpRefund(request), { outcome: 'never' });
+  const given = { outcome: 'refunded', provider: 'simulated', refund_ref: 're_simulated_r1_1', simulated: true };
+  assert.equal(await payments.refund(request), given);
+  assert.equal(await payments.refund({ ...request, payment_reference: 'pm_card_refundFail' }), given);
+  assert.equal(await payments.lookUpRefund(request), given);
+  assert.equal(await payments.lookUpRefund({ ...request, attempt: 2 }), { outcome: 'never' });
+  const refused = { outcome: 'refused', provider: 'simulated', code: 'expired_or_canceled_card', simulated: true };
+  assert.equal(await payments.refund({ ...request, attempt: 2, payment_reference: 'pm_card_refundFail' }), refused);
+});
+
 test.run();

@@ -1,0 +1,38 @@
+/** Gives money back where it came from: to the prepaid wallet, off the wallet's next invoice, or by the card's provider. Once for each attempt, however often it is asked. */
+import type { Bus } from '../ports/bus.js';
+import { checks, type RefundReply, type RefundRequest, SUBJECTS } from '../workers/messages.js';
+import { answered, type Patience } from './retry.js';
+import type { WalletPayments } from './walletPayments.js';
+import type { Reason } from './writing.js';
+
+/** What refunding works with. */
+export interface RefundMoneyDeps {
+  readonly bus: Bus;
+  readonly wallets: WalletPayments;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly patience: Pick<Patience, 'answerMs' | 'askAgainMs'>;
+  /** Throws when this process may not act any more. */
+  readonly mayAct: () => void;
+}
+
+/**
+ * Gives it back. A card's provider is asked for 20 h from `started_at`, under the attempt's own key; later it is only looked up, and `never` says
+ * that it has certainly not been made: then a new attempt is safe.
+ * @throws Error: try again
+ */
+export async function refundMoney(deps: RefundMoneyDeps, request: RefundRequest, reason: Reason): Promise<RefundReply | { readonly outcome: 'never' }> {
+  const { provider, refund_id, attempt, transaction_id, amount, payment_reference, charge_id, started_at } = request;
+  const given = (refund_ref: string): RefundReply => ({ outcome: 'refunded', provider, refund_ref, simulated: false });
+  if (amount === 0) return given(`free-${refund_id}`);
+  // Who took the money gives it back, whatever the payment method has become since.
+  if (provider === 'invoice') return given(`invoice-${refund_id}`);
+  deps.mayAct();
+  if (provider === 'wallet') {
+    const decided = await deps.wallets.refund(payment_reference, transaction_id, amount, refund_id, reason);
+    return decided === 'credited' ? given(`wallet-${refund_id}`) : { outcome: 'refused', provider, code: 'more_than_was_debited', simulated: false };
+  }
+  const options = { timeoutMs: deps.patience.answerMs };
+  if (deps.now() - Date.parse(started_at) < deps.patience.askAgainMs) return answered(checks.refundReply(await deps.bus.request(SUBJECTS.refund, request, options)));
+  return answered(checks.refundLookupReply(await deps.bus.request(SUBJECTS.lookUpRefund, { refund_id, attempt, provider, charge_id }, options)));
+}

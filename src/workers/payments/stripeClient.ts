@@ -1,0 +1,84 @@
+/** Stripe's official library as all that talks to Stripe uses it: the account, the pinned version, and what its failures mean. */
+import Stripe from 'stripe';
+import { NotNowError, RefusedError, retryAfterMs, TroubleError } from '../trouble.js';
+
+/** The version of Stripe's API that all this was written for; the library knows its types. */
+export const STRIPE_API_VERSION = '2026-10-28.endive';
+
+/** The account. */
+export interface StripeSettings {
+  /** Secret. */
+  readonly secretKey: string;
+  /** Scheme, host and port; default Stripe's. */
+  readonly apiUrl?: string;
+}
+
+/** A payment, as Stripe shows it. */
+export type Intent = Stripe.PaymentIntent;
+
+/** Who answered, in events. */
+export const PROVIDER = 'stripe';
+
+/** Stripe forgets keys after 24 h, milliseconds: a request that was so long on its way may not move money. */
+export const KEY_LIVES_MS = 20 * 3_600_000;
+
+/** Without a word from Stripe about it. */
+const RATE_LIMIT_PAUSE_MS = 1_000;
+
+/** The card was refused. The intent, where Stripe made one, waits for another card. */
+export class DeclinedError extends Error {
+  override readonly name = 'DeclinedError';
+  readonly code: string;
+  readonly intent: Intent | undefined;
+  constructor(code: string, intent: Intent | undefined) {
+    super(`declined: ${code}`);
+    this.code = code;
+    this.intent = intent;
+  }
+}
+
+/** Stripe answered with a failure of its own: what was done must be looked up. */
+export class UnclearError extends TroubleError {}
+
+/** Stripe knows the key by another request (the method's customer has changed since): that one must be looked up. Stripe itself is well. */
+export class MismatchError extends Error {
+  override readonly name = 'MismatchError';
+}
+
+/** The library's client; `timeout`: of one request, milliseconds. */
+export function openStripe({ secretKey, apiUrl }: StripeSettings, timeout: number): Stripe {
+  const where = apiUrl === undefined ? undefined : new URL(apiUrl);
+  return new Stripe(secretKey, {
+    apiVersion: STRIPE_API_VERSION,
+    // Process managers repeat, for longer than the library would.
+    maxNetworkRetries: 0,
+    timeout,
+    telemetry: false,
+    ...(where === undefined ? {} : { host: where.hostname, port: where.port === '' ? (where.protocol === 'http:' ? 80 : 443) : Number(where.port), protocol: where.protocol === 'http:' ? 'http' : 'https' }),
+  });
+}
+
+/** The decline code that a failure holds, Stripe's general one where it holds none. */
+export function codeOf(error: { readonly decline_code?: string | undefined; readonly code?: string | undefined } | undefined): string {
+  // The library leaves what it wasn't told empty.
+  return [error?.decline_code, error?.code].find((code) => code !== undefined && code !== '') ?? 'generic_decline';
+}
+
+/** What a failure of the library means. Its own errors hold more than may be logged. @throws always */
+export function failed(error: unknown, now: () => number): never {
+  if (!(error instanceof Stripe.errors.StripeError)) throw error;
+  const { statusCode, requestId, code } = error;
+  const where = `HTTP ${statusCode ?? 'none'}${code === undefined || code === '' ? '' : `, ${code}`}${requestId === undefined ? '' : `, request ${requestId}`}`;
+  if (error instanceof Stripe.errors.StripeCardError) throw new DeclinedError(codeOf(error), error.payment_intent as Intent | undefined);
+  if (error instanceof Stripe.errors.StripeRateLimitError) {
+    throw new NotNowError(`Stripe limits our requests (${where})`, retryAfterMs(error.headers?.['retry-after'], now()) ?? RATE_LIMIT_PAUSE_MS);
+  }
+  if (error instanceof Stripe.errors.StripeConnectionError) throw new TroubleError('Stripe did not answer', { outcomeUnknown: true, cause: error.detail });
+  if (error instanceof Stripe.errors.StripeIdempotencyError) throw new MismatchError(`Stripe knows this transaction by another request (${where})`);
+  if (error instanceof Stripe.errors.StripeInvalidRequestError) throw new RefusedError(`Stripe refuses the request (${where}${error.param === undefined ? '' : `, ${error.param}`})`, code);
+  if (statusCode === 409) throw new NotNowError(`Stripe is busy with this very request (${where})`, 0);
+  if (error instanceof Stripe.errors.StripeAuthenticationError || error instanceof Stripe.errors.StripePermissionError) {
+    throw new TroubleError(`Stripe refuses our key (${where})`, { outcomeUnknown: false });
+  }
+  throw new UnclearError(`Stripe failed (${where})`, { outcomeUnknown: true });
+}

@@ -1,0 +1,70 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { refundMoney, type RefundMoneyDeps } from '../../src/processors/refundMoney.js';
+import { GiveUpError } from '../../src/processors/retry.js';
+import type { WalletPayments } from '../../src/processors/walletPayments.js';
+import { type RefundRequest, SUBJECTS } from '../../src/workers/messages.js';
+import { rejects } from '../support/rejects.js';
+
+const test = suite('giving money back');
+
+const NOW = Date.parse('2026-03-01T12:00:00.000Z');
+const request = (more: Partial<RefundRequest>): RefundRequest => ({
+  refund_id: 'r1', attempt: 1, transaction_id: 't1', amount: 250, provider: 'stripe', charge_id: 'pi_1', payment_reference: 'pm_card_visa', started_at: '2026-03-01T11:00:00.000Z', ...more,
+});
+const reason = { commandId: 'c', cause: { id: 'e', at: '', revision: 0, correlationId: 'r' } };
+
+function depsWith(answer: object, credited: 'credited' | 'refused' = 'credited'): { deps: RefundMoneyDeps; asked: unknown[] } {
+  const asked: unknown[] = [];
+  const wallets: WalletPayments = {
+    pay: async () => 'refused',
+    refund: async (...args) => {
+      asked.push(args.slice(0, 4));
+      return credited;
+    },
+  };
+  const bus = {
+    engine: 'none',
+    request: async <R>(subject: string, payload: object): Promise<R> => {
+      asked.push([subject, payload]);
+      return answer as R;
+    },
+    serve: () => Promise.reject(new Error('not here')),
+    publish: async () => undefined,
+    subscribe: () => Promise.reject(new Error('not here')),
+    ping: async () => undefined,
+    close: async () => undefined,
+  };
+  return { asked, deps: { bus, wallets, now: () => NOW, patience: { answerMs: 10, askAgainMs: 20 * 3_600_000 }, mayAct: () => undefined } };
+}
+
+test('a card\'s provider is asked, and after 20 h only looked up', async () => {
+  const refunded = { outcome: 'refunded', provider: 'stripe', refund_ref: 're_1', simulated: false };
+  const { deps, asked } = depsWith(refunded);
+  assert.equal(await refundMoney(deps, request({}), reason), refunded);
+  assert.equal(asked.pop(), [SUBJECTS.refund, request({})]);
+  const late = depsWith({ outcome: 'never' });
+  assert.equal(await refundMoney(late.deps, request({ started_at: '2026-02-28T16:00:00.000Z' }), reason), { outcome: 'never' });
+  assert.equal(late.asked, [[SUBJECTS.lookUpRefund, { refund_id: 'r1', attempt: 1, provider: 'stripe', charge_id: 'pi_1' }]]);
+  await rejects(refundMoney(depsWith({ outcome: 'impossible', cause: 'taken by simulated' }).deps, request({}), reason), GiveUpError, /taken by/);
+});
+
+test('a prepaid wallet is credited, the invoice of another is not due; nothing needs nobody', async () => {
+  const { deps, asked } = depsWith({});
+  assert.equal(await refundMoney(deps, request({ provider: 'wallet', payment_reference: 'w1' }), reason), { outcome: 'refunded', provider: 'wallet', refund_ref: 'wallet-r1', simulated: false });
+  assert.equal(asked, [['w1', 't1', 250, 'r1']]);
+  const poor = depsWith({}, 'refused').deps;
+  assert.equal(await refundMoney(poor, request({ provider: 'wallet' }), reason), { outcome: 'refused', provider: 'wallet', code: 'more_than_was_debited', simulated: false });
+  assert.equal(await refundMoney(deps, request({ provider: 'invoice' }), reason), { outcome: 'refunded', provider: 'invoice', refund_ref: 'invoice-r1', simulated: false });
+  assert.equal(await refundMoney(deps, request({ amount: 0 }), reason), { outcome: 'refunded', provider: 'stripe', refund_ref: 'free-r1', simulated: false });
+  assert.is(asked.length, 1);
+});
+
+test('nobody is asked by a process whose work has passed to another', async () => {
+  const { deps, asked } = depsWith({});
+  const dead = { ...deps, mayAct: () => { throw new Error('passed on'); } };
+  await rejects(refundMoney(dead, request({}), reason), Error, /passed on/);
+  assert.equal(asked, []);
+});
+
+test.run();
