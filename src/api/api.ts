@@ -19,6 +19,7 @@ import { giftRoutes } from './gifts.js';
 import { type Readiness, health } from './health.js';
 import { launchPageRoutes } from './launchPage.js';
 import { openApiDocument } from './openapi.js';
+import { opsRoutes } from './ops/routes.js';
 import { type Follower, positionGate } from './positions.js';
 import { productRoutes } from './products.js';
 import { redemptionRoutes } from './redemptions.js';
@@ -88,6 +89,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     ...brandRoutes({ catalogue }),
     ...categoryRoutes({ catalogue, publicUrl }),
     ...tileRoutes({ catalogue }),
+    ...opsRoutes({ gifts: deps, engines, models }),
     ...launchPageRoutes({ ...deps, ...(config.appUrl === undefined ? {} : { appUrl: config.appUrl }) }),
   ];
   const seesCatalogue: Follower = {

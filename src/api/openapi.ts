@@ -3,7 +3,7 @@ import { ERRORS, type ErrorCode } from './errors.js';
 import { componentSchemas, pascalCase } from './openapiSchemas.js';
 import { HEADERS, PARAMETERS, SECURITY_SCHEMES, TAGS, overview } from './openapiTexts.js';
 import { commonErrors } from './pipeline.js';
-import type { Route, Schema, SuccessAnswer } from './route.js';
+import { type Route, type Schema, type SuccessAnswer, takesKeys } from './route.js';
 
 /** What a description says beside the routes. */
 export interface ApiInfo {
@@ -24,7 +24,7 @@ export interface DescribedError {
 }
 
 /** Paths that callers reach with a key, so that what was done once is answered again. */
-const takesKey = (route: Route): boolean => route.method !== 'GET' && route.path.startsWith('/api/v2/');
+const takesKey = (route: Route): boolean => route.method !== 'GET' && takesKeys(route.path);
 
 /**
  * The description of these routes.
@@ -95,12 +95,19 @@ function operation(route: Route, operationId: string, names: readonly string[], 
     operationId,
     tags: [route.tag],
     summary: route.summary,
-    ...(route.description === undefined ? {} : { description: route.description }),
+    ...descriptionOf(route),
     security: securityOf(route),
     parameters: parametersOf(route, names, reference),
     ...(route.body === undefined ? {} : { requestBody: requestBody(route, route.body, reference) }),
     responses: responsesOf(route, reference),
   };
+}
+
+/** What the route says of itself, and which role its caller needs. */
+function descriptionOf({ description, roles }: Route): Json {
+  const needed = roles === undefined ? [] : [`For users with the role ${roles.map((role) => `\`${role}\``).join(' or ')}.`];
+  const said = [...(description === undefined ? [] : [description]), ...needed];
+  return said.length === 0 ? {} : { description: said.join('\n\n') };
 }
 
 function securityOf({ caller, formBody }: Route): Json[] {
@@ -147,7 +154,7 @@ function embedParameter(relations: readonly string[]): Json {
 
 function headerParameters(route: Route): Json[] {
   const names = ['RequestId'];
-  if (route.path.startsWith('/api/v2/')) names.push('GiftPosition');
+  if (takesKeys(route.path)) names.push('GiftPosition');
   if (takesKey(route)) names.push('IdempotencyKey');
   return names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
 }

@@ -9,6 +9,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Redemptions: 'Redeeming a gift and taking it back.',
   Vouchers: 'Codes that a till of another system takes for a gift.',
   'Map tiles': 'Where the stores are.',
+  Audit: 'For auditors: who did what, when and by whose authority. Every call leaves a record of who saw what.',
 };
 
 /** What holds for every route. */
@@ -23,7 +24,7 @@ export function overview(): string {
       'with or without a token. Unknown fields of a body are refused with 422, unknown query parameters are ignored. A body is at most 1 MiB. ' +
       'Where an engine cannot be reached, or the event log is sealed since the installation moved to another one, the answer is 503 `Service unavailable.` with `Retry-After`.',
     '## Trying again',
-    'Every POST and PATCH under `/api/v2` takes an `Idempotency-Key`: the same key with the same body answers the first outcome again, for 24 hours at least, whatever broke in between.',
+    'Every POST and PATCH under `/api/v2` and `/ops` takes an `Idempotency-Key`: the same key with the same body answers the first outcome again, for 24 hours at least, whatever broke in between.',
     '## Reading what was written',
     'A write says in `Gift-Position` where the log stood; a read that sends this header sees at least that much.',
     '## Tokens',

@@ -2,7 +2,9 @@
  * What every route goes through, in the order of decisions 1: token, kind of caller, key and position, body's type, size and syntax,
  * replay, the entity and the caller's right to it, body and query, the handler. 404 and 405 of routes come before, in `server.ts`.
  */
+import { Readable } from 'node:stream';
 import type { Context, Middleware } from 'koa';
+import type { Role } from '../domain/account.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Position } from '../ports/eventStore.js';
 import type { Records } from '../ports/readStore.js';
@@ -15,7 +17,7 @@ import { hasLongList, jsonBody } from './json.js';
 import type { PositionGate } from './positions.js';
 import { listParameter, readQuery } from './query.js';
 import type { RequestState } from './requestState.js';
-import type { Answer, Call, Route, RouteCaller } from './route.js';
+import { type Answer, type Call, type Route, type RouteCaller, takesKeys } from './route.js';
 import { sendJson, setCommonHeaders } from './send.js';
 import { type Validator, bodyValidator, queryValidator } from './validation.js';
 
@@ -46,7 +48,7 @@ export function serve(route: Route, deps: PipelineDeps): Middleware {
     body: route.body === undefined ? undefined : bodyValidator(route.body),
     query: route.query === undefined ? undefined : queryValidator(route.query),
   };
-  const underApi = route.path.startsWith('/api/v2/');
+  const underApi = takesKeys(route.path);
   const writes = route.method !== 'GET' && underApi;
   return async (ctx) => {
     const state = ctx.state as RequestState;
@@ -54,6 +56,7 @@ export function serve(route: Route, deps: PipelineDeps): Middleware {
     state.noStore = route.noStore === true;
     const principal = await deps.authenticate(ctx.headers.authorization, route.caller);
     state.principal = principal;
+    if (route.roles !== undefined && !hasRole(principal, route.roles)) throw new HttpError('forbidden');
     const key = writes ? idempotencyKey(header(ctx, 'idempotency-key')) : undefined;
     const position = underApi ? deps.positions.parse(header(ctx, 'gift-position')) : undefined;
     const params = resolveParams(route, ctx.params as Record<string, string>);
@@ -73,6 +76,10 @@ export function serve(route: Route, deps: PipelineDeps): Middleware {
     if (!('settle' in taken)) replay(ctx, taken);
     else await runKeyed(route, checks, call, ctx, body, deps, taken);
   };
+}
+
+function hasRole(principal: Principal, roles: readonly Role[]): boolean {
+  return principal.kind === 'user' && principal.user.roles.some((role) => roles.includes(role));
 }
 
 /** The call of one request. A class, so that all calls have one shape: they are made and read for every request. */
@@ -181,7 +188,7 @@ async function runKeyed(route: Route, checks: Checks, call: RequestCall, ctx: Co
     throw error;
   }
   const { status, headers = {}, body: content } = answer;
-  const text = typeof content === 'string' || hasLongList(content) ? undefined : JSON.stringify(content);
+  const text = typeof content === 'string' || content instanceof Readable || hasLongList(content) ? undefined : JSON.stringify(content);
   const position = positionHeader(deps, answer);
   await unlessUnkept(deps, call.requestId, () => key.settle({ status, headers: { ...headers, ...position }, ...(text === undefined ? {} : { body: text }) }));
   respond(ctx, deps, answer);
@@ -206,7 +213,7 @@ function positionHeader(deps: PipelineDeps, { position }: Answer): Record<string
 
 function respond(ctx: Context, deps: PipelineDeps, answer: Answer): void {
   const headers = { ...answer.headers, ...positionHeader(deps, answer), ...(answer.replayed === true ? REPLAYED : {}), ...keepingOf(ctx) };
-  const content = typeof answer.body === 'string' ? answer.body : jsonBody(answer.body);
+  const content = typeof answer.body === 'string' || answer.body instanceof Readable ? answer.body : jsonBody(answer.body);
   if (typeof content === 'string' && typeof answer.body !== 'string') {
     sendJson(ctx, answer.status, Object.entries(headers).flat(), content);
     return;
@@ -233,8 +240,8 @@ export function commonErrors(route: Route): ErrorCode[] {
   const codes: ErrorCode[] = ['internal', 'unavailable'];
   if (route.caller !== 'none') codes.push('authentication_failed');
   if (route.caller === 'user') codes.push('forbidden');
-  if (route.path.startsWith('/api/v2/')) codes.push('invalid_position');
-  if (route.method !== 'GET' && route.path.startsWith('/api/v2/')) codes.push('invalid_idempotency_key', 'request_in_progress', 'idempotency_key_reused');
+  if (takesKeys(route.path)) codes.push('invalid_position');
+  if (route.method !== 'GET' && takesKeys(route.path)) codes.push('invalid_idempotency_key', 'request_in_progress', 'idempotency_key_reused');
   if (route.body !== undefined) codes.push('unsupported_content_type', 'request_too_large', 'malformed_json', 'schema');
   if (route.query !== undefined) codes.push('schema');
   if (route.embeds !== undefined) codes.push('unknown_embed');

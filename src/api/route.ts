@@ -2,6 +2,8 @@
  * What a route is. A resource's file exports its routes as plain objects; the router, the checks before a handler and the
  * OpenAPI description are all made from them, so none of these can disagree with another.
  */
+import type { Readable } from 'node:stream';
+import type { Role } from '../domain/account.js';
 import type { Position } from '../ports/eventStore.js';
 import type { Principal } from './auth/principal.js';
 import type { ErrorCode } from './errors.js';
@@ -59,8 +61,8 @@ export type Handler = (call: Call) => Promise<Answer>;
 /** What a handler answers. */
 export interface Answer {
   readonly status: number;
-  /** Sent as JSON; a string is sent as it is, with the route's content type. */
-  readonly body: object | string;
+  /** Sent as JSON; a string is sent as it is, and so is a stream, with the content type that `headers` give (default JSON). */
+  readonly body: object | string | Readable;
   readonly headers?: Readonly<Record<string, string>>;
   /** Where the log stood after a write: sent as `Gift-Position`. */
   readonly position?: Position;
@@ -69,7 +71,7 @@ export interface Answer {
 }
 
 /** One endpoint, as it is described; `Route` adds what answers it. */
-interface RouteDescription {
+export interface RouteDescription {
   readonly method: 'GET' | 'POST' | 'PATCH';
   /** As @koa/router takes it, without a trailing slash (both are served): `/api/v2/gifts/:giftId`. */
   readonly path: string;
@@ -78,6 +80,8 @@ interface RouteDescription {
   readonly tag: string;
   readonly description?: string;
   readonly caller: RouteCaller;
+  /** The calling user needs one of these roles (decisions 8), else 403 `Forbidden.`; with caller `user` only. */
+  readonly roles?: readonly Role[];
   /** Relations that `embed[]` may name. Absent: the route embeds nothing and ignores the parameter. */
   readonly embeds?: readonly string[];
   /** An object schema; its properties are the query parameters (a list parameter without its brackets). */
@@ -104,3 +108,6 @@ interface RouteDescription {
  * has `open` instead: it finds the entity, refuses the caller, and gives what then handles the call.
  */
 export type Route = RouteDescription & ({ readonly handle: Handler; readonly open?: never } | { readonly open: (call: EarlyCall) => Promise<Handler>; readonly handle?: never });
+
+/** Whether callers may send an idempotency key and a position with this path: what the service does for its callers and for those who keep it running. */
+export const takesKeys = (path: string): boolean => path.startsWith('/api/v2/') || path.startsWith('/ops/');

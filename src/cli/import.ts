@@ -9,7 +9,8 @@ import { loadConfig } from '../config.js';
 import { openEventStore } from '../engines.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { loadKeys } from '../keys.js';
-import { CommandFailure, EXIT, type Terminal, commandLineCaller, progressLine, writeLines } from './terminal.js';
+import { progressBar } from './progress.js';
+import { CommandFailure, EXIT, type Terminal, commandLineCaller, writeLines } from './terminal.js';
 
 /** The longest `--reason`. */
 const MAX_REASON = 500;
@@ -48,7 +49,7 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
   const parsed = parse(file, await readText(terminal, file));
   const hash = keyedHash(loadKeys(config).hashKey);
   const events = await openEventStore(config);
-  const progress = progressLine(terminal.stderr, 'imported');
+  const progress = progressBar(terminal.stderr, { doing: 'importing', unit: 'entries' });
   try {
     const report = await importCatalogue({ events, hash, now: () => new Date().toISOString() }, parsed, {
       by: commandLineCaller(),

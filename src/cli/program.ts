@@ -18,12 +18,17 @@ Example:
 Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted.`);
   gift.addCommand(importCommand(terminal));
   gift.addCommand(copyCommand(terminal));
-  for (const command of [gift, ...gift.commands]) {
+  for (const command of withInner(gift)) {
     command.exitOverride();
     command.configureOutput({ writeOut: (text) => terminal.stdout.write(text), writeErr: (text) => terminal.stderr.write(text) });
     command.showHelpAfterError('(--help shows how it is used)');
   }
   return gift;
+}
+
+/** A command, and all that stand within it. */
+function withInner(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withInner)];
 }
 
 /** Runs a command line (without node and script). @returns the exit code. */

@@ -28,10 +28,14 @@ export class CommandFailure extends Error {
 
 /** Writes lines at the speed of the reader. When nobody reads any more (`| head`), the rest is dropped quietly. */
 export async function writeLines(out: Writable, lines: Iterable<string>): Promise<void> {
-  for (const line of lines) {
-    if (out.destroyed || out.errored !== null) return;
-    if (!out.write(`${line}\n`)) await drained(out);
-  }
+  for (const line of lines) if (!(await writeText(out, `${line}\n`))) return;
+}
+
+/** Writes text at the speed of the reader. @returns false when nobody reads any more: whoever makes the text can stop. */
+export async function writeText(out: Writable, text: string): Promise<boolean> {
+  if (out.destroyed || out.errored !== null) return false;
+  if (!out.write(text)) await drained(out);
+  return !out.destroyed && out.errored === null;
 }
 
 /** A pipe that closes or breaks while it is waited for ends the wait as well. */
@@ -49,29 +53,4 @@ async function drained(out: Writable): Promise<void> {
 /** Who gives commands here: `cli:<system user>@<host>`. */
 export function commandLineCaller(): Caller {
   return { user: `cli:${userInfo().username}@${hostname()}` };
-}
-
-/** Shows how far something has come on one line of standard error, ten times a second at most, and only on a terminal. */
-export interface Progress {
-  (done: number, total: number): void;
-  /** Removes the line. */
-  clear(): void;
-}
-
-/** A progress line. `word` begins it. */
-export function progressLine(stderr: Terminal['stderr'], word: string): Progress {
-  let shownAt = -Infinity;
-  let shown = false;
-  const show = (done: number, total: number): void => {
-    if (stderr.isTTY !== true || performance.now() - shownAt < 100) return;
-    shownAt = performance.now();
-    shown = true;
-    stderr.write(`\r${word} ${done.toLocaleString('en-GB')} of ${total.toLocaleString('en-GB')}\u001B[K`);
-  };
-  return Object.assign(show, {
-    clear(): void {
-      if (shown) stderr.write('\r\u001B[K');
-      shown = false;
-    },
-  });
 }

@@ -2,6 +2,7 @@
  * Which fields of each event type are secret (shown nowhere) and which personal (masked, unless asked for with a reason): decisions 11.
  * A path names a field of the event's data; `[]` stands for every item of a list.
  */
+import type { AccessEvent } from './access.js';
 import type { AccountEvent } from './account.js';
 import type { CatalogueEvent } from './catalogue.js';
 import type { GiftEvent } from './gift.js';
@@ -13,7 +14,7 @@ import type { WalletEvent } from './wallet.js';
 
 /** Every event of the domain. */
 export type AnyDomainEvent =
-  | AccountEvent | CatalogueEvent | GiftEvent | NotificationEvent | PurchaseEvent | VoucherCodeEvent | WalletEvent | WorkParked;
+  | AccessEvent | AccountEvent | CatalogueEvent | GiftEvent | NotificationEvent | PurchaseEvent | VoucherCodeEvent | WalletEvent | WorkParked;
 
 /** The classified fields of one event type; what is named in neither list may be shown. */
 export interface FieldClasses {
@@ -86,4 +87,7 @@ export const FIELD_CLASSES = {
   NotificationSent: OPEN,
   NotificationFailed: OPEN,
   WorkParked: OPEN,
+  RecordsSeen: OPEN,
+  ExportBegun: OPEN,
+  ExportEnded: OPEN,
 } as const satisfies Record<AnyDomainEvent['type'], FieldClasses>;

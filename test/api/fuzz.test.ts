@@ -35,10 +35,14 @@ const pool: Record<string, string[]> = {
   tiles: ['-0.2,51.6:0.1,51.4', '-180.0,-90.0:180.0,90.0', '170.0,1.0:-170.0,-1.0', '-0.2,51.6:0.1'],
   q: ['latte', 'coffe', 'Café'],
   message: ['Enjoy!', '🎁'],
+  day: ['2026-05-04', new Date().toISOString().slice(0, 10)],
+  reason: ['a complaint'],
 };
 /** A purchase's and its payment's `reference` are of two kinds; one list does for both. */
 const REFERENCES = { payment: ['pm_card_visa', 'wallet-invoice', 'pm_card_visa_chargeDeclined', 'nothing'], purchase: ['latte', 'any-20', 'ticket', 'pooled', 'old'] };
 let tokens: (string | undefined)[] = [];
+/** Under `/ops`. */
+let opsTokens: (string | undefined)[] = [];
 let asked = 0;
 
 test.before(async () => {
@@ -53,6 +57,8 @@ test.before(async () => {
   pool['transactionId'] = [bought.json.data.transaction_id, 'nothing'];
   const ann = await service.userToken('ann');
   tokens = [ann, ann, await service.userToken('bob'), till, till, await service.clientToken(), await service.userToken('sue'), 'nonsense', undefined];
+  const [aud, sue] = [await service.userToken('aud'), await service.userToken('sue')];
+  opsTokens = [aud, aud, aud, aud, sue, sue, sue, sue, ann, await service.clientToken(), undefined];
 });
 test.after(async () => {
   const trouble = service.log.filter((line) => /"level":[56]0/.test(line));
@@ -152,7 +158,7 @@ function requests({ method, path, operation }: DescribedOperation): fc.Arbitrary
           { weight: 1, arbitrary: fc.constantFrom('', '{', 'null', '[]', '{"__proto__":1}', '"\\ud800"') },
           { weight: 1, arbitrary: fc.constant(null) },
         );
-  return fc.record({ named: fc.tuple(...inPath), queried: fc.tuple(...inQuery), token: fc.constantFrom(...tokens), headers: fewHeaders, body }).map(({ named, queried, token, headers: more, body: sent }) => {
+  return fc.record({ named: fc.tuple(...inPath), queried: fc.tuple(...inQuery), token: fc.constantFrom(...(path.startsWith('/ops/') ? opsTokens : tokens)), headers: fewHeaders, body }).map(({ named, queried, token, headers: more, body: sent }) => {
     const query = queried.flat().map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(wellFormed(value))}`).join('&');
     const target = named.reduce((filled, [name, value]) => filled.replace(`{${name}}`, encodeURIComponent(value).replaceAll('$', '$$$$')), path);
     const given = Object.fromEntries(Object.entries(more).filter(([, value]) => value !== undefined)) as Record<string, string>;

@@ -38,6 +38,7 @@ test('every endpoint of the contract stands in it', ({ document }) => {
   assert.equal(
     operationsOf(document)
       .map(({ method, path }) => `${method} ${path.replaceAll(/\{\w+\}/g, '{}')}`)
+      .filter((operation) => !operation.includes(' /ops/'))
       .sort(),
     [
       'GET /api/v2/brands',
@@ -62,6 +63,15 @@ test('every endpoint of the contract stands in it', ({ document }) => {
       'POST /oauth/token',
     ],
   );
+});
+
+test('every endpoint under /ops names the role that its caller needs', ({ document }) => {
+  const ops = operationsOf(document).filter(({ path }) => path.startsWith('/ops/'));
+  assert.ok(ops.some(({ method, path }) => `${method} ${path}` === 'GET /ops/access'));
+  for (const { method, path, operation } of ops) {
+    assert.match(String(operation['description']), /For users with the role `(support|auditor)`( or `\w+`)?\.$/, `${method} ${path}`);
+    assert.ok('403' in (operation['responses'] as object), `${method} ${path}`);
+  }
 });
 
 test('every operation has a text, an example of its answer and of its body, and the meaning of each parameter', ({ document }) => {

@@ -1,0 +1,144 @@
+/**
+ * What every route under `/ops` stands on (decisions 8, 11): the role its caller needs, personal fields only for a reason, nothing kept by caches,
+ * and the record of who saw what, appended before the answer goes out.
+ */
+import { Readable } from 'node:stream';
+import type { AccessRequest } from '../../domain/access.js';
+import type { Role } from '../../domain/account.js';
+import type { Sight } from '../../audit/eventView.js';
+import type { AccessRecorder, Asker } from '../../commands/recordAccess.js';
+import type { Position } from '../../ports/eventStore.js';
+import { HttpError } from '../errors.js';
+import { contextOf } from '../giftDeps.js';
+import type { Answer, Call, Route, RouteDescription, Schema } from '../route.js';
+
+/** The longest reason that a caller may give. */
+export const MAX_REASON = 500;
+/** A call that only watches is recorded once in so long, in ms. */
+const WATCHED_MS = 60_000;
+const MAX_WATCHERS = 1_000;
+
+/** A reason in a body or query: spread into the `properties` of a schema. */
+export const reasonProperty = {
+  type: 'string', minLength: 1, maxLength: MAX_REASON, pattern: '\\S', description: 'Why; kept with what is recorded.',
+  'x-errors': { pattern: 'reason must not be empty' },
+} as const satisfies Schema;
+
+/** What such a call is answered with. */
+export interface OpsAnswer extends Answer {
+  /** How many records (events, gifts, lines) the answer shows: for the record of who saw what. */
+  readonly shown: number;
+}
+
+/** Records on their way out: how many so far, and how far in the log they have come. */
+export interface Exported {
+  /** Text of some records. */
+  readonly text: string;
+  readonly count: number;
+  readonly position: Position | null;
+}
+
+/** An answer that is sent while it is made: for more records than an answer should hold. */
+export interface OpsStream {
+  readonly contentType: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Begun only once the export is recorded; returned early when the caller goes away. */
+  records(): AsyncIterable<Exported>;
+}
+
+/** A route under `/ops`: what `Route` says of itself, without what all of them share. */
+export interface OpsRoute extends Omit<RouteDescription, 'caller' | 'roles' | 'noStore' | 'embeds' | 'giftParam'> {
+  /** One of these suffices. */
+  readonly roles: readonly [Role, ...Role[]];
+  /** Its answers hold personal fields, masked unless the caller sends `personal=true` with a `reason`. */
+  readonly personal?: true;
+  /** It shows how the service does and no records, so that it may be asked all the time: the same call by the same user is recorded once a minute. */
+  readonly watched?: true;
+  /** `sight.personal`: the caller asked for personal fields, and gave a reason. */
+  handle(call: Call, sight: Sight): Promise<OpsAnswer | OpsStream>;
+}
+
+const PERSONAL_PARAMETERS = {
+  personal: { type: 'boolean', default: false, description: 'Show personal fields, too; wants a `reason`.' },
+  reason: reasonProperty,
+} as const;
+
+/** The route as the router takes it. */
+export function opsRoute(access: AccessRecorder, { roles, personal, watched, handle, ...description }: OpsRoute): Route {
+  const lately = watched === true ? watchers() : undefined;
+  const query = personal === true ? withPersonal(description.query) : description.query;
+  return {
+    ...description,
+    ...(query === undefined ? {} : { query }),
+    caller: 'user',
+    roles,
+    noStore: true,
+    async handle(call) {
+      const showsPersonal = personal === true && call.query['personal'] === true;
+      const reason = reasonOf(call);
+      if (showsPersonal && reason === null) throw new HttpError('schema', { message: 'reason is required with personal' });
+      const request: AccessRequest = { what: `${description.method} ${description.path}`, asked: askedOf(call), personal: showsPersonal, reason };
+      const { by } = contextOf(call, '');
+      const asker: Asker = { by, requestId: call.requestId };
+      const answer = await handle(call, { personal: showsPersonal });
+      if ('records' in answer) return streamed(access, asker, request, answer);
+      await (lately ?? always)([by, request], async () => access.seen(asker, request, answer.shown));
+      const { shown: _, ...rest } = answer;
+      return rest;
+    },
+  };
+}
+
+function withPersonal(query: Schema | undefined): Schema {
+  return { type: 'object', ...query, properties: { ...(query?.['properties'] as object | undefined), ...PERSONAL_PARAMETERS } };
+}
+
+function reasonOf({ query, body }: Call): string | null {
+  const reason = query['reason'] ?? body['reason'];
+  return typeof reason === 'string' ? reason.trim() : null;
+}
+
+function askedOf({ params, query, body }: Call): Record<string, unknown> {
+  const { personal: _p, reason: _q, ...asked } = query;
+  const { reason: _r, ...told } = body;
+  return { ...params, ...asked, ...told };
+}
+
+type Recording = (what: object, record: () => Promise<void>) => Promise<void>;
+
+const always: Recording = async (_what, record) => record();
+
+/** Records nothing that was recorded a short while ago. */
+function watchers(): Recording {
+  const recorded = new Map<string, number>();
+  return async (what, record) => {
+    const key = JSON.stringify(what);
+    const before = recorded.get(key);
+    const now = performance.now();
+    if (before !== undefined && now - before < WATCHED_MS) return;
+    await record();
+    if (recorded.size >= MAX_WATCHERS) recorded.clear();
+    recorded.set(key, now);
+  };
+}
+
+/** The stream's beginning and end are recorded, however it ends. */
+async function streamed(access: AccessRecorder, asker: Asker, request: AccessRequest, { contentType, headers, records }: OpsStream): Promise<Answer> {
+  const begun = await access.begin(asker, request);
+  async function* texts(): AsyncGenerator<string> {
+    let count = 0;
+    let position: Position | null = null;
+    let complete = false;
+    try {
+      for await (const exported of records()) {
+        count += exported.count;
+        position = exported.position;
+        if (exported.text !== '') yield exported.text;
+      }
+      complete = true;
+    } finally {
+      await begun.end(count, position, complete);
+    }
+  }
+  return { status: 200, body: Readable.from(texts(), { objectMode: false, highWaterMark: 262_144 }), headers: { ...headers, 'Content-Type': contentType } };
+}

@@ -1,0 +1,23 @@
+/** All routes under `/ops`: each resource's file gives its own, `frame.ts` makes them routes. */
+import { accessRecorder } from '../../commands/recordAccess.js';
+import type { Engines } from '../../engines.js';
+import type { ReadModels } from '../../readModels.js';
+import type { GiftRouteDeps } from '../giftDeps.js';
+import type { Route } from '../route.js';
+import { accessRoutes } from './access.js';
+import { type OpsRoute, opsRoute } from './frame.js';
+
+/** What they work with. */
+export interface OpsDeps {
+  /** What the gifts' own routes work with: commands, the catalogue, where the service is reached, the present. */
+  readonly gifts: GiftRouteDeps;
+  readonly engines: Engines;
+  readonly models: ReadModels;
+}
+
+/** The routes. */
+export function opsRoutes(deps: OpsDeps): Route[] {
+  const access = accessRecorder(deps.engines.events, deps.gifts.now);
+  const routes: OpsRoute[] = [...accessRoutes(deps)];
+  return routes.map((route) => opsRoute(access, route));
+}

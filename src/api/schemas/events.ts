@@ -1,0 +1,55 @@
+/** Schemas of events as answers under `/ops` show them (decisions 11). */
+import type { EventView } from '../../audit/eventView.js';
+import type { Schema } from '../route.js';
+
+const nullable = { type: ['string', 'null'] };
+
+/** Who caused an event. */
+export const callerSchema: Schema = {
+  title: 'Caller',
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    user: { type: 'string', description: "A user's id, `cli:<system user>@<host>`, or the part of the service that acted." },
+    client: { type: 'string', description: 'The client that the user was signed in with.' },
+    roles: { type: 'array', items: { type: 'string' }, description: "The user's roles and permissions at that time." },
+  },
+};
+
+/** An event. */
+export const eventSchema: Schema = {
+  title: 'Event',
+  type: 'object',
+  additionalProperties: false,
+  required: ['position', 'stream', 'revision', 'type', 'id', 'at', 'by', 'request_id', 'command_id', 'causation_id', 'correlation_id', 'data'],
+  properties: {
+    position: { type: 'string', description: 'Its place in the log: a later event has a greater one, byte by byte.' },
+    stream: { type: 'string' },
+    revision: { type: 'integer', minimum: 0, description: 'Its place in its stream, from 0.' },
+    type: { type: 'string' },
+    id: { type: 'string' },
+    at: { type: 'string', format: 'date-time' },
+    by: callerSchema,
+    request_id: { ...nullable, description: 'The request that led to it: `X-Request-Id`.' },
+    command_id: { type: 'string', description: 'The command that appended it.' },
+    causation_id: { ...nullable, description: 'The event that led to it.' },
+    correlation_id: { type: 'string', description: 'Shared by everything that follows from one request.' },
+    data: { type: 'object', description: 'Without secret fields; personal ones are `***` unless asked for.' },
+  },
+};
+
+/** An event of the example. */
+export const eventExample: EventView = {
+  position: '0000000000001042',
+  stream: 'gift-5f2c9d6a1b7e4c80d3a1',
+  revision: 1,
+  type: 'GiftRedeemed',
+  id: '2f0b7a52-6c0e-4b1f-9a40-0c7d1f6e8b11',
+  at: '2026-05-04T12:30:00.000Z',
+  by: { user: 'till-4', client: 'pos', roles: ['redeem', 'unredeem'] },
+  request_id: '0f8fad5b-d9cb-469f-a165-70867728950e',
+  command_id: 'c0a9e1f2b3',
+  causation_id: null,
+  correlation_id: '0f8fad5b-d9cb-469f-a165-70867728950e',
+  data: { redemption_id: '9c1e5b7a2d4f60813e5a', location_id: 'store-7', location_merchant_id: 'm1', merchant_id: 'm1', brand_id: 'b1', product_id: 'p1', value: 350 },
+};

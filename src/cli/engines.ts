@@ -1,0 +1,56 @@
+/** How a subcommand opens the engines of the settings, beside a running service or without one. */
+import { existsSync } from 'node:fs';
+import pino from 'pino';
+import { openEmbeddedReadStore } from '../adapters/embedded/readStore.js';
+import { eventLogFile } from '../adapters/embedded/eventStoreLog.js';
+import { openMongoReadStore } from '../adapters/mongodb.js';
+import { type Config, loadConfig } from '../config.js';
+import { openEventStore } from '../engines.js';
+import type { EventStore } from '../ports/eventStore.js';
+import type { ReadStore } from '../ports/readStore.js';
+import { type ReadModels, openReadModels } from '../readModels.js';
+import { type Resources, resources } from '../resources.js';
+import { CommandFailure, type Terminal } from './terminal.js';
+
+/** The settings and the log. */
+export interface OpenedLog {
+  readonly config: Config;
+  readonly events: EventStore;
+  /** Closes what a subcommand opens beside. */
+  readonly open: Resources;
+}
+
+/** The read store and its models, too. */
+export interface OpenedStores extends OpenedLog {
+  readonly store: ReadStore;
+  readonly models: ReadModels;
+}
+
+/**
+ * Opens the event log that the settings name, which must be there already, and closes it after the work.
+ * @throws ConfigError, DataFileError, EngineError, UnavailableError; CommandFailure where there is no log
+ */
+export async function withLog<T>({ env }: Terminal, work: (opened: OpenedLog) => Promise<T>): Promise<T> {
+  const config = loadConfig(env);
+  if (config.eventStoreUrl === undefined && !existsSync(eventLogFile(config.dataDir))) {
+    throw new CommandFailure(`there is no event log in ${config.dataDir}: set DATA_DIR to the service's data folder, or EVENTSTORE_URL`);
+  }
+  const open = resources();
+  try {
+    const events = open.add(await openEventStore(config), (one) => one.close());
+    return await work({ config, events, open });
+  } finally {
+    await open.close();
+  }
+}
+
+/** As `withLog`, with the read store. */
+export async function withStores<T>(terminal: Terminal, work: (opened: OpenedStores) => Promise<T>): Promise<T> {
+  return withLog(terminal, async (opened) => {
+    const { config, open } = opened;
+    const { dataDir: dir, mongodbUrl: url } = config;
+    const opening = url === undefined ? openEmbeddedReadStore({ dir }) : openMongoReadStore({ url, logger: pino({ level: 'silent' }) });
+    const store = open.add(await opening, (one) => one.close());
+    return work({ ...opened, store, models: openReadModels(store) });
+  });
+}

@@ -1,0 +1,68 @@
+/** What subcommands that show records share: how they may be shown, for what reason, and the record of who saw what (decisions 11). */
+import { randomUUID } from 'node:crypto';
+import { type Command, Option } from 'commander';
+import type { Sight } from '../audit/eventView.js';
+import { type AccessRecorder, type Asker, accessRecorder } from '../commands/recordAccess.js';
+import type { AccessRequest } from '../domain/access.js';
+import type { EventStore } from '../ports/eventStore.js';
+import { CommandFailure, EXIT, commandLineCaller } from './terminal.js';
+
+/** The longest `--reason`. */
+export const MAX_REASON = 500;
+
+/** Flags of a command that shows personal fields on demand. */
+export interface SightFlags {
+  readonly personal?: true;
+  readonly reason?: string;
+}
+
+/** Adds `--personal` and `--reason`. */
+export function sightOptions(command: Command): Command {
+  return command.option('--personal', 'show personal fields, too; wants --reason').option('--reason <text>', 'why; kept with the record of who saw what');
+}
+
+/** How much may be shown. @throws CommandFailure where personal fields are wanted without a reason */
+export function sightOf({ personal, reason }: SightFlags): Sight & { readonly reason: string | null } {
+  const text = reasonOf(reason);
+  if (personal === true && text === null) throw new CommandFailure('--personal wants --reason "<why>"', EXIT.usage);
+  return { personal: personal === true, reason: text };
+}
+
+/** A reason, trimmed; null without one. @throws CommandFailure for one that is empty or too long */
+export function reasonOf(reason: string | undefined): string | null {
+  if (reason === undefined) return null;
+  const text = reason.trim();
+  if (text === '') throw new CommandFailure('--reason must not be empty', EXIT.usage);
+  if (text.length > MAX_REASON) throw new CommandFailure(`--reason has at most ${MAX_REASON} characters`, EXIT.usage);
+  return text;
+}
+
+/** The reason of a command that can't do without. @throws CommandFailure */
+export function neededReason(reason: string | undefined, why = 'this'): string {
+  const text = reasonOf(reason);
+  if (text === null) throw new CommandFailure(`${why} wants --reason "<why>"`, EXIT.usage);
+  return text;
+}
+
+/** Adds `--json`, and `--csv` where the command has rows. */
+export function outputOptions(command: Command, { csv }: { csv: boolean }): Command {
+  command.addOption(new Option('--json', 'one JSON object a line on standard output, and nothing else').conflicts(csv ? ['csv'] : []));
+  return csv ? command.option('--csv', 'CSV with a heading on standard output, and nothing else') : command;
+}
+
+/** Leaves records in the name of the command line's user. */
+export interface CliAccess {
+  readonly recorder: AccessRecorder;
+  readonly asker: Asker;
+}
+
+/** The recorder of a subcommand. */
+export function cliAccess(events: EventStore): CliAccess {
+  return { recorder: accessRecorder(events, () => new Date().toISOString()), asker: { by: commandLineCaller(), requestId: `cli-${randomUUID()}` } };
+}
+
+/** What was asked: the command's words, its argument and flags, without those that say how to show it. */
+export function accessRequest(what: string, asked: Readonly<Record<string, unknown>>, { personal, reason }: { readonly personal: boolean; readonly reason: string | null }): AccessRequest {
+  const { personal: _p, reason: _r, json: _j, csv: _c, ...rest } = asked;
+  return { what, asked: rest, personal, reason };
+}

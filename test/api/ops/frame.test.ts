@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type Koa from 'koa';
+import { suite } from 'uvu';
+import type { Principal } from '../../../src/api/auth/principal.js';
+import { type OpsRoute, type OpsStream, opsRoute } from '../../../src/api/ops/frame.js';
+import { describedErrors, openApiDocument } from '../../../src/api/openapi.js';
+import { positionGate } from '../../../src/api/positions.js';
+import { httpApplication } from '../../../src/api/server.js';
+import { accessRecorder } from '../../../src/commands/recordAccess.js';
+import { keyedHash } from '../../../src/domain/keyedHash.js';
+import { createLogger } from '../../../src/logger.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { asUser } from '../../support/calls.js';
+import { type MemoryEvents, memoryEvents } from '../../support/memoryEvents.js';
+import { memoryRecords } from '../../support/memoryRecords.js';
+import { type Reply, request } from '../../support/service.js';
+
+const test = suite('api/ops/frame');
+const answers = [{ status: 200, description: 'All.' }];
+const logger = createLogger({ level: 'silent' });
+let events: MemoryEvents;
+let close: () => void = () => undefined;
+
+/** A user with these roles. */
+const withRoles = (...roles: readonly ('support' | 'auditor')[]): Principal => {
+  const principal = asUser('sue');
+  return principal.kind === 'user' ? { ...principal, user: { ...principal.user, roles } } : principal;
+};
+
+const route = (more: Partial<OpsRoute>): OpsRoute => ({
+  method: 'GET', path: '/ops/things/:id', summary: 'Things', tag: 'Audit', roles: ['auditor'], answers, errors: [], handle: async () => ({ status: 200, body: { data: 'all' }, shown: 2 }), ...more,
+});
+
+/** Serves one route to a caller; gives how to ask. */
+async function served(own: OpsRoute, principal: Principal = withRoles('auditor')): Promise<((path: string, method?: string, body?: unknown) => Promise<Reply>) & { readonly url: string }> {
+  events = memoryEvents();
+  const app: Koa = httpApplication([opsRoute(accessRecorder(events, () => '2026-05-04T00:00:00.000Z'), own)], {
+    authenticate: async () => principal,
+    addressOf: () => 'here',
+    records: memoryRecords(Date.now),
+    hash: keyedHash(Buffer.alloc(32)),
+    positions: positionGate('log', []),
+    onUnkept: () => undefined,
+    logger,
+  });
+  const server = app.listen(0);
+  close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  const { port } = server.address() as { port: number };
+  const url = `http://127.0.0.1:${port}`;
+  return Object.assign(async (path: string, method = 'GET', body?: unknown) => request(url + path, method, body === undefined ? {} : { body }), { url });
+}
+
+test.after.each(() => close());
+
+test('the role decides who may call: the answer is 403 otherwise, and nothing is recorded', async () => {
+  for (const [principal, status] of [
+    [withRoles('auditor'), 200], [withRoles('support'), 403], [withRoles(), 403], [asUser('ann'), 403], [withRoles('support', 'auditor'), 200],
+  ] as const) {
+    const ask = await served(route({}), principal);
+    const reply = await ask('/ops/things/7');
+    assert.equal(reply.status, status);
+    if (status === 403) assert.deepEqual(reply.json, { error: 'Forbidden.' });
+    assert.equal(events.log.length, status === 200 ? 1 : 0);
+    close();
+  }
+  const either = await served(route({ roles: ['support', 'auditor'] }), withRoles('support'));
+  assert.equal((await either('/ops/things/7')).status, 200);
+});
+
+test('a record says who saw what, and is there before the answer', async () => {
+  const ask = await served(route({ query: { type: 'object', properties: { day: { type: 'string' } } } }));
+  const reply = await ask('/ops/things/7?day=today&unknown=1');
+  assert.deepEqual([reply.status, reply.json, reply.headers.get('cache-control')], [200, { data: 'all' }, 'no-store']);
+  const [event] = events.log;
+  assert.deepEqual([event?.type, event?.stream], ['RecordsSeen', 'access-2026-05-04']);
+  assert.deepEqual(event?.data, { what: 'GET /ops/things/:id', asked: { id: '7', day: 'today' }, personal: false, reason: null, count: 2 });
+  assert.deepEqual(event.metadata.by, { user: 'sue', client: 'client', roles: ['auditor'] });
+  assert.equal(event.metadata.requestId, reply.headers.get('x-request-id'));
+});
+
+test('what cannot be recorded is not shown', async () => {
+  const ask = await served(route({}));
+  events.beforeAppend = () => {
+    throw new UnavailableError('down');
+  };
+  const reply = await ask('/ops/things/7');
+  assert.deepEqual([reply.status, reply.json], [503, { error: 'Service unavailable.' }]);
+});
+
+test('personal fields want a reason, which is recorded', async () => {
+  const sights: boolean[] = [];
+  const ask = await served(route({
+    personal: true,
+    handle: async (_call, sight) => {
+      sights.push(sight.personal);
+      return { status: 200, body: {}, shown: 1 };
+    },
+  }));
+  assert.deepEqual((await ask('/ops/things/7?personal=1')).json, { error: 'reason is required with personal' });
+  assert.deepEqual((await ask('/ops/things/7?personal=1&reason=%20')).json, { error: 'reason must not be empty' });
+  assert.equal((await ask('/ops/things/7?personal=0')).status, 200);
+  assert.equal((await ask('/ops/things/7?personal=true&reason=asked%20by%20court')).status, 200);
+  assert.deepEqual(sights, [false, true]);
+  assert.deepEqual(events.log.map(({ data }) => [(data as { personal: boolean }).personal, (data as { reason: string | null }).reason]), [[false, null], [true, 'asked by court']]);
+});
+
+test('a route that does not show personal fields ignores that they are asked for', async () => {
+  const ask = await served(route({ query: { type: 'object', properties: { personal: { type: 'boolean' } } }, handle: async (_call, { personal }) => ({ status: 200, body: { personal }, shown: 0 }) }));
+  assert.deepEqual((await ask('/ops/things/7?personal=1')).json, { personal: false });
+});
+
+test('a page that is watched is recorded once a minute for each who watches', async () => {
+  const ask = await served(route({ watched: true }));
+  for (let n = 0; n < 3; n++) await ask('/ops/things/7');
+  assert.equal(events.log.length, 1);
+  await ask('/ops/things/8');
+  assert.equal(events.log.length, 2);
+  events.beforeAppend = () => {
+    throw new UnavailableError('down');
+  };
+  assert.equal((await ask('/ops/things/9')).status, 503);
+  assert.equal((await ask('/ops/things/9')).status, 503, 'what was not recorded does not count as recorded');
+});
+
+test('a reason in a body is recorded beside what was told', async () => {
+  const body = { type: 'object', additionalProperties: false, required: ['reason'], properties: { reason: { type: 'string' }, days: { type: 'integer' } } };
+  const ask = await served(route({ method: 'POST', body }));
+  assert.equal((await ask('/ops/things/7', 'POST', { reason: ' late ', days: 3 })).status, 200);
+  const [event] = events.log;
+  assert.deepEqual(event?.data, { what: 'POST /ops/things/:id', asked: { id: '7', days: 3 }, personal: false, reason: 'late', count: 2 });
+});
+
+const stream = (lines: number, more: Partial<OpsStream> = {}): OpsStream => ({
+  contentType: 'application/x-ndjson',
+  async *records() {
+    for (let n = 0; n < lines; n++) {
+      yield { text: n % 2 === 0 ? `{"n":${n}}\n` : '', count: 1, position: String(n) };
+      if (n % 100 === 99) await sleep(1);
+    }
+  },
+  ...more,
+});
+
+test('a stream is recorded before it begins, and when it has ended', async () => {
+  const ask = await served(route({ handle: async () => stream(4) }));
+  const reply = await ask('/ops/things/7');
+  assert.deepEqual([reply.status, reply.text, reply.headers.get('content-type')], [200, '{"n":0}\n{"n":2}\n', 'application/x-ndjson']);
+  assert.deepEqual(events.log.map(({ type }) => type), ['ExportBegun', 'ExportEnded']);
+  const [begun, end] = events.log.map(({ data }) => data as Record<string, unknown>);
+  const { export_id, ...ended } = end ?? {};
+  assert.deepEqual(ended, { count: 4, position: '3', complete: true });
+  assert.equal(export_id, begun?.['export_id']);
+});
+
+test('a stream whose reader goes away ends, and the record says so', async () => {
+  const ask = await served(route({ handle: async () => stream(10_000_000) }));
+  const reading = await fetch(`${ask.url}/ops/things/7`, { headers: { authorization: 'Bearer x' } });
+  const reader = (reading.body as ReadableStream<Uint8Array>).getReader();
+  await reader.read();
+  await reader.cancel();
+  for (let wait = 0; wait < 200 && events.log.length < 2; wait++) await sleep(10);
+  const ended = events.log[1]?.data as { count: number; complete: boolean } | undefined;
+  assert.equal(ended?.complete, false);
+  assert.ok(ended.count > 0 && ended.count < 10_000_000);
+});
+
+test('the description names the role, the parameters and 403', () => {
+  const described = opsRoute(accessRecorder(memoryEvents(), () => ''), route({ personal: true, roles: ['support', 'auditor'], description: 'All of them.' }));
+  const document = openApiDocument([described], { version: '1', publicUrl: 'http://x' }) as { paths: Record<string, Record<string, { description: string; parameters: { name?: string }[] }>> };
+  const operation = document.paths['/ops/things/{id}']?.['get'];
+  assert.equal(operation?.description, 'All of them.\n\nFor users with the role `support` or `auditor`.');
+  assert.deepEqual(operation.parameters.flatMap(({ name }) => name ?? []), ['id', 'personal', 'reason']);
+  assert.ok(describedErrors(described).some(({ code }) => code === 'forbidden'));
+});
+
+test.run();

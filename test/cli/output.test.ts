@@ -1,0 +1,35 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { csvLine, jsonLine, printable, tableLines } from '../../src/cli/output.js';
+
+const test = suite('cli/output');
+
+test('a row of CSV reads as RFC 4180 has it', () => {
+  assert.is(csvLine(['a', 1, true, null, undefined, '']), 'a,1,true,,,');
+  assert.is(csvLine(['a,b', 'say "hi"', 'two\nlines']), '"a,b","say ""hi""","two\nlines"');
+});
+
+test('what a spreadsheet would run is led by an apostrophe; numbers stay', () => {
+  assert.is(csvLine(['=1+1', '+44', '-x', '@a', '\tx', -5]), "'=1+1,'+44,'-x,'@a,'\tx,-5");
+});
+
+test('a table has columns as wide as they must be, numbers to the right', () => {
+  assert.equal(tableLines(['name', 'pence'], [['latte', 350], ['x', null], ['a long one', 12_345]]), [
+    'name        pence',
+    '----------  -----',
+    'latte         350',
+    'x',
+    'a long one  12345',
+  ]);
+  assert.equal(tableLines(['a', 'b'], []), ['a  b', '-  -']);
+});
+
+test('texts cannot move the cursor', () => {
+  assert.is(printable('a\u001B[2Jb\r\n\u202Ec'), 'a[2Jbc');
+});
+
+test('a record is one line', () => {
+  assert.is(jsonLine({ a: 'x\ny' }), '{"a":"x\\ny"}');
+});
+
+test.run();

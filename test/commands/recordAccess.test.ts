@@ -1,0 +1,54 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { accessRecorder } from '../../src/commands/recordAccess.js';
+import type { RecordedEvent } from '../../src/ports/eventStore.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
+import { memoryEvents } from '../support/memoryEvents.js';
+
+const test = suite('commands/recordAccess');
+const NOW = '2026-05-04T23:59:59.999Z';
+const ASKER = { by: { user: 'aud', client: 'app', roles: ['auditor'] }, requestId: 'r1' };
+const REQUEST = { what: 'gift history', asked: { gift: 'g1' }, personal: true, reason: 'a complaint' };
+
+test('what was seen stands in the stream of its day, with who, why and how much', async () => {
+  const events = memoryEvents();
+  await accessRecorder(events, () => NOW).seen(ASKER, REQUEST, 7);
+  const event = events.log[0] as RecordedEvent;
+  assert.is(event.stream, 'access-2026-05-04');
+  assert.is(event.type, 'RecordsSeen');
+  assert.equal(event.data, { ...REQUEST, count: 7 });
+  assert.equal([event.metadata.by, event.metadata.requestId, event.metadata.correlationId, event.at], [ASKER.by, 'r1', 'r1', NOW]);
+});
+
+test('an export is recorded before it begins and when it ends, once', async () => {
+  const events = memoryEvents();
+  const begun = await accessRecorder(events, () => NOW).begin({ by: { user: 'cli:x@y' } }, REQUEST);
+  const first = events.log[0] as RecordedEvent;
+  assert.is(first.type, 'ExportBegun');
+  await begun.end(12, '0000000000000005', false);
+  await begun.end(13, null, true);
+  assert.is(events.log.length, 2);
+  const { export_id } = first.data as { export_id: string };
+  assert.equal(events.log[1]?.data, { export_id, count: 12, position: '0000000000000005', complete: false });
+  assert.is(events.log[1]?.metadata.correlationId, first.metadata.correlationId);
+});
+
+test('an unknown outcome is repeated with the same id, and what cannot be recorded is told', async () => {
+  const events = memoryEvents();
+  const ids: string[] = [];
+  let failures = 2;
+  events.beforeAppend = (_stream, [event]) => {
+    ids.push(event?.id ?? '');
+    if (failures-- > 0) throw new UnavailableError('silent', { outcomeUnknown: true });
+  };
+  const recorder = accessRecorder(events, () => NOW);
+  await recorder.seen(ASKER, REQUEST, 1);
+  assert.is(new Set(ids).size, 1);
+  assert.is(ids.length, 3);
+  events.beforeAppend = () => {
+    throw new UnavailableError('down');
+  };
+  await recorder.seen(ASKER, REQUEST, 1).then(() => assert.unreachable(), (error: unknown) => assert.instance(error, UnavailableError));
+});
+
+test.run();
