@@ -1,13 +1,14 @@
 /**
  * `npm test`: compiles, then runs every test file, two at a time, each in a process of its own. `npm test -- NAME` runs those whose path
  * holds NAME (`projections`, `test/api/embed.test.ts`). `--coverage` (npm run coverage) measures them and fails below 95 % of lines or branches.
- * The last line is `N passed, N failed`, and `, N skipped` where some were.
+ * `--every-engine` runs those that start the service once more on each mix of engines (engineMixes.mjs). The last line is `N passed, N failed`, and `, N skipped` where some were.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { build, filesBelow, root } from './build.mjs';
+import { isHttpTest, withEachMix } from './engineMixes.mjs';
 import { killAll, runTestFile } from './testFile.mjs';
 
 /** How many files run side by side. */
@@ -17,7 +18,8 @@ const LOWEST = 95;
 
 process.chdir(root);
 const coverage = process.argv.includes('--coverage');
-const names = process.argv.slice(2).filter((argument) => argument !== '--coverage');
+const everyEngine = process.argv.includes('--every-engine');
+const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const rawCoverage = join(root, 'coverage', 'tmp');
 const totals = { passed: 0, failed: 0, skipped: 0 };
 const skippedNames = [];
@@ -37,24 +39,25 @@ function chosen() {
     .sort();
 }
 
-function environment() {
-  const env = { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0' };
+function environment(more) {
+  const env = { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0', ...more };
   if (coverage) env.NODE_V8_COVERAGE = rawCoverage;
   return env;
 }
 
-function tell(file, result) {
+function tell(file, label, result) {
+  const named = `${file.replace(/\.test\.js$/, '')}${label === '' ? '' : ` (${label})`}`;
   const counts = [`${result.passed} passed`];
   if (result.failed > 0) counts.push(`${result.failed} failed`);
   if (result.skipped > 0) counts.push(`${result.skipped} skipped`);
   const seconds = (result.ms / 1000).toFixed(1);
-  console.log(`${result.failed > 0 ? 'FAIL' : 'ok  '} ${file.replace(/\.test\.js$/, '')}: ${counts.join(', ')} (${seconds} s)`);
+  console.log(`${result.failed > 0 ? 'FAIL' : 'ok  '} ${named}: ${counts.join(', ')} (${seconds} s)`);
   if (result.failed > 0 || names.length > 0) console.log(result.output.trimEnd());
-  for (const trouble of result.trouble) console.log(`     ${file}: ${trouble}`);
+  for (const trouble of result.trouble) console.log(`     ${named}: ${trouble}`);
   if (result.failed > 0) return;
-  for (const name of result.names) skippedNames.push(`${file.replace(/\.test\.js$/, '')}: ${name}`);
+  for (const name of result.names) skippedNames.push(`${named}: ${name}`);
   const unnamed = result.skipped - result.names.length;
-  if (unnamed > 0) skippedNames.push(`${file.replace(/\.test\.js$/, '')}: ${unnamed} without a name`);
+  if (unnamed > 0) skippedNames.push(`${named}: ${unnamed} without a name`);
 }
 
 function count(result) {
@@ -63,9 +66,10 @@ function count(result) {
   totals.skipped += result.skipped;
 }
 
-async function runAll(files) {
+/** @param label what is special about this run, and @param more the environment that makes it so */
+async function runAll(files, label = '', more = {}) {
   const waiting = [...files];
-  const env = environment();
+  const env = environment(more);
   const suspects = [];
   const alone = [];
   const failing = [];
@@ -75,7 +79,7 @@ async function runAll(files) {
         const result = await runTestFile(join('dist/test', file), env);
         if (result.failed > 0) suspects.push(file);
         else count(result);
-        tell(file, result);
+        tell(file, label, result);
       }
     }),
   );
@@ -84,11 +88,12 @@ async function runAll(files) {
     console.log(`again, alone: ${file.replace(/\.test\.js$/, '')}`);
     const result = await runTestFile(join('dist/test', file), env);
     count(result);
-    tell(file, result);
+    tell(file, label, result);
     (result.failed > 0 ? failing : alone).push(file);
   }
-  if (alone.length > 0) console.log(`\nPassed only alone:\n${alone.map((file) => `  test/${file.replace(/\.js$/, '.ts')}`).join('\n')}`);
-  if (failing.length > 0) console.log(`\nFailing files:\n${failing.map((file) => `  test/${file.replace(/\.js$/, '.ts')}`).join('\n')}`);
+  const listed = (some) => some.map((file) => `  test/${file.replace(/\.js$/, '.ts')}${label === '' ? '' : ` (${label})`}`).join('\n');
+  if (alone.length > 0) console.log(`\nPassed only alone:\n${listed(alone)}`);
+  if (failing.length > 0) console.log(`\nFailing files:\n${listed(failing)}`);
 }
 
 /** A file that holds nothing but types compiles to nothing that could run. */
@@ -123,6 +128,19 @@ if (good) {
   }
   if (coverage) rmSync(rawCoverage, { recursive: true, force: true });
   await runAll(files);
+  if (everyEngine) {
+    const http = files.filter(isHttpTest);
+    await withEachMix(
+      async (label, more) => {
+        console.log(`--- the service's tests on ${label}`);
+        await runAll(http, label, more);
+      },
+      (label, reason) => {
+        totals.skipped += http.length;
+        for (const file of http) skippedNames.push(`${file.replace(/\.test\.js$/, '')} (${label}): ${reason}`);
+      },
+    );
+  }
   if (coverage) good = reportCoverage();
 } else {
   console.log('The sources do not compile: no test was run.');

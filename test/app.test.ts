@@ -7,8 +7,10 @@ import { join } from 'node:path';
 import { spawn } from 'node:child_process';
 import { suite } from 'uvu';
 import { giftStream } from '../src/domain/gift.js';
+import { openTestEngines } from './support/engines.js';
 import { buy, redeem } from './support/giftFlow.js';
 import { type Service, eventually, request, startProcess, startService, untilReady } from './support/service.js';
+import { CATALOGUE } from './support/testCatalogue.js';
 
 const test = suite<{ dir: string }>('service');
 const MAIN = new URL('../src/main.js', import.meta.url).pathname;
@@ -78,7 +80,8 @@ test('SIGTERM finishes what is under way and ends within 10 s; health has a port
 });
 
 test('killed with -9 under load again and again, nothing acknowledged is lost', async ({ dir }) => {
-  const first = await startService({ dataDir: dir, catalogue: (await import('./support/testCatalogue.js')).CATALOGUE });
+  const engines = await openTestEngines();
+  const first = await startService({ dataDir: dir, engines, catalogue: CATALOGUE });
   const gifts = await buy(first, 'latte', Array(120).fill({}));
   const token = await first.userToken('ann');
   await first.close();
@@ -86,7 +89,7 @@ test('killed with -9 under load again and again, nothing acknowledged is lost', 
   const acknowledged = new Set<string>();
   let left = [...gifts];
   for (let round = 0; round < 3; round++) {
-    const service = await startProcess({ DATA_DIR: dir, PORT: '0', LOG_LEVEL: 'info' });
+    const service = await startProcess(first.settings);
     const url = service.url ?? '';
     await untilReady(url);
     const batch = left.slice(0, 60);
@@ -100,7 +103,7 @@ test('killed with -9 under load again and again, nothing acknowledged is lost', 
     left = left.filter((gift) => !acknowledged.has(gift));
   }
 
-  const service: Service = await startService({ dataDir: dir });
+  const service: Service = await startService({ dataDir: dir, engines });
   try {
     for (const gift of acknowledged) {
       const events = await service.events.read(giftStream(gift));
@@ -116,6 +119,7 @@ test('killed with -9 under load again and again, nothing acknowledged is lost', 
     }
   } finally {
     await service.close();
+    await engines.close();
   }
 });
 

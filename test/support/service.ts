@@ -1,12 +1,10 @@
-/** Starts the service for HTTP tests: in this process, or (`split`) one process per role on one data folder, with a small catalogue of its own. */
+/** Starts the service for HTTP tests: in this process, or (`split`) one process per role, on the engines that TEST_ENGINES chooses, with a small catalogue of its own. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
-import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
 import { openMongoReadStore } from '../../src/adapters/mongodb.js';
 import { startApp } from '../../src/app.js';
@@ -14,8 +12,10 @@ import { type ImportReport, importCatalogue } from '../../src/commands/import/im
 import { type Config, loadConfig } from '../../src/config.js';
 import { type KeyedHash, keyedHash } from '../../src/domain/keyedHash.js';
 import { loadKeys } from '../../src/keys.js';
+import { openEventStore } from '../../src/engines.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
+import { type TestEngines, openTestEngines } from './engines.js';
 import { CATALOGUE } from './testCatalogue.js';
 
 /** An answer, read whole. */
@@ -44,6 +44,8 @@ export interface Asking {
 export interface Service {
   readonly url: string;
   readonly dataDir: string;
+  /** Its settings: a process that is given the same ones works on the same engines. */
+  readonly settings: Readonly<Record<string, string>>;
   /** A second handle on the log, to look at what stands there. */
   readonly events: EventStore;
   readonly hash: KeyedHash;
@@ -69,6 +71,8 @@ export interface ServiceOptions {
   readonly split?: boolean;
   /** The data folder to go on with; default a fresh one, removed in the end. */
   readonly dataDir?: string;
+  /** The engines to go on with, which outlive it; default fresh ones (`engines.ts`). */
+  readonly engines?: TestEngines;
   /** What is imported first; default the test catalogue. */
   readonly catalogue?: object;
 }
@@ -79,11 +83,12 @@ const SPLIT_ROLES = ['worker', 'projector', 'processor', 'api'];
 /** Starts it and waits until it is ready. */
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'gift-service-'));
-  const env = { LOG_LEVEL: 'info', PORT: '0', CHARGE_WAIT_MS: '5000', ...engineSettings(), ...options.env, DATA_DIR: dataDir };
+  const engines = options.engines ?? (await openTestEngines());
+  const env: Readonly<Record<string, string>> = { LOG_LEVEL: 'info', PORT: '0', CHARGE_WAIT_MS: '5000', ...engines.settings, ...options.env, DATA_DIR: dataDir };
   const config = loadConfig(env);
   const { hashKey } = loadKeys(config);
   const hash = keyedHash(hashKey);
-  const events = await openEmbeddedEventStore({ dir: dataDir });
+  const events = await openEventStore(config);
   const importMore = (file: object): Promise<ImportReport> =>
     importCatalogue({ events, hash, now: () => new Date().toISOString() }, file, { by: { user: 'cli:test' } });
   if (options.catalogue !== undefined || options.dataDir === undefined) await importMore(options.catalogue ?? CATALOGUE);
@@ -111,6 +116,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   return {
     url: running.url,
     dataDir,
+    settings: env,
     events,
     hash,
     log,
@@ -123,19 +129,10 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     async close() {
       await running.close();
       await events.close();
+      if (options.engines === undefined) await engines.close();
       if (options.dataDir === undefined) rmSync(dataDir, { recursive: true, force: true });
     },
   };
-}
-
-/** The servers that the suite is to run on: TEST_ENGINES_NATS_URL, TEST_ENGINES_MONGODB_URL; without them the embedded engines. */
-function engineSettings(): Record<string, string> {
-  const settings: Record<string, string> = {};
-  const { TEST_ENGINES_NATS_URL: nats, TEST_ENGINES_MONGODB_URL: mongodb } = process.env;
-  if (nats !== undefined) settings['NATS_URL'] = nats;
-  // Each service has a database of its own.
-  if (mongodb !== undefined) settings['MONGODB_URL'] = Object.assign(new URL(mongodb), { pathname: `/gift_${randomUUID().slice(0, 8)}` }).href;
-  return settings;
 }
 
 /** Sends one request, whatever the path looks like. */
