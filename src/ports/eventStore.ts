@@ -152,6 +152,12 @@ export interface EventStore {
   end(): Promise<Position | undefined>;
 
   /**
+   * Where the log stood at a time (ISO 8601, UTC, milliseconds): an event of that time or before, followed by a later one or by nothing; `undefined` when the
+   * log begins later. Takes a few look-ups however long the log is; absent where an engine can't: `audit/positionAt.ts` finds it by reading. @throws UnavailableError
+   */
+  positionAt?(time: string): Promise<Position | undefined>;
+
+  /**
    * Ends the log: once this resolves, every append is refused, by whatever process. Appends under way are stored or refused. Sealing again
    * changes nothing. @throws UnavailableError
    */

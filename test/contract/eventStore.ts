@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ExpectedRevision, NewEvent } from '../../src/ports/eventStore.js';
+import { positionAt } from '../../src/audit/positionAt.js';
 import { ConflictError, EventTooLargeError, MAX_APPEND_BYTES } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { EventStoreFixture, Promised } from '../support/eventStoreEvents.js';
@@ -228,6 +229,27 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     assert.equal(appended.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))), appended);
     assert.is(new Set(appended).size, 12);
     assert.ok((await store.end())! >= appended.at(-1)!);
+  },
+
+  async 'a time is found as the place where the log stood then'(store) {
+    const dated = (second: number, prefix = 'test'): Promise<{ position: string }> => {
+      const at = new Date(Date.UTC(2150, 0, 1, 0, 0, second)).toISOString();
+      return store.append(newStream(prefix), [{ ...event(), at }], 'none');
+    };
+    const time = (second: number, ms = 0): string => new Date(Date.UTC(2150, 0, 1, 0, 0, second, ms)).toISOString();
+    const start = await store.end();
+    const places = new Map<number, string>();
+    for (let second = 1; second <= 40; second++) places.set(second, (await dated(second, second % 7 === 0 ? 'transaction-00' : 'test')).position);
+    const same = [(await dated(41)).position, (await dated(41)).position];
+    for (const second of [1, 2, 6, 7, 8, 20, 39, 40]) {
+      assert.is(await positionAt(store, time(second)), places.get(second), String(second));
+      assert.is(await positionAt(store, time(second, 999)), places.get(second), `after ${second}`);
+    }
+    assert.is(await positionAt(store, time(41)), same[1], 'of several of one time, the last');
+    assert.is(await positionAt(store, time(4_000)), same[1], 'after the last event');
+    const before = await positionAt(store, time(0));
+    assert.ok(before === undefined ? start === undefined : before <= start!, 'before all of them');
+    assert.is(await positionAt(store, '1969-12-31T23:59:59.999Z'), undefined, 'before the log began');
   },
 
   async 'close finishes accepted appends, ends followers and refuses what comes later'(store, { reopen }) {

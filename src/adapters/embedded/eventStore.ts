@@ -85,6 +85,20 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
       return end === 0 ? undefined : positionOf(end);
     },
 
+    async positionAt(time) {
+      refuseWhenClosed();
+      // Everything at or below `before` may count as not later; the event at `later`, where there is one, is later.
+      let before = 0;
+      let later = reader.end() + 1;
+      if (later > 1 && reader.timeAt(later - 1) <= time) return positionOf(later - 1);
+      while (later - before > 1) {
+        const middle = Math.floor((before + later) / 2);
+        if (reader.timeAt(middle) <= time) before = middle;
+        else later = middle;
+      }
+      return before === 0 ? undefined : positionOf(before);
+    },
+
     async seal() {
       refuseWhenClosed();
       sealEventLog(file);

@@ -31,6 +31,8 @@ export type Scan = (after: number, through: number, limit: number) => Slice;
 export interface EventReader {
   /** Number of the last position; 0 while the log is empty. */
   end(): number;
+  /** The time of the event at a position, which must be there. */
+  timeAt(position: number): string;
   /** Adds events of the stream from revision `from` on to `into`, at most `limit`. @returns whether there may be more. */
   readStream(stream: string, from: number, limit: number, into: RecordedEvent[]): boolean;
   /** Prepares a scan. */
@@ -40,6 +42,7 @@ export interface EventReader {
 /** Reads `file` through `database`. */
 export function eventReader(database: Database, file: string): EventReader {
   const endOf = database.prepare<[], number>('SELECT coalesce(max(position), 0) FROM events').pluck();
+  const timeOf = database.prepare<[number], string>('SELECT at FROM events WHERE position = ?').pluck();
   const stream = database
     .prepare<[string, number, number], Row>(`SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`)
     .raw();
@@ -57,6 +60,7 @@ export function eventReader(database: Database, file: string): EventReader {
 
   return {
     end: () => guarded(() => endOf.get()!),
+    timeAt: (position) => guarded(() => timeOf.get(position)!),
 
     readStream: (name, from, limit, into) =>
       guarded(() => {
