@@ -50,6 +50,10 @@ export const ERRORS = {
   receiver_not_found: [422, 'Receiver not found.'],
   invalid_phone_number: [422, 'Invalid phone number.'],
   payment_declined: [402, 'Payment declined.'],
+  transaction_pending: [409, 'transaction is not settled yet.'],
+  gift_not_in_transaction: [422, 'gift not in this transaction.'],
+  gift_already_refunded: [409, 'gift already refunded.'],
+  nothing_to_refund: [409, 'nothing to refund.'],
   idempotency_key_reused: [422, 'Idempotency key already used with another request.'],
 } as const satisfies Record<Refusal['code'], readonly [number, string]> & Record<string, readonly [number, string]>;
 

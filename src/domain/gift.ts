@@ -54,8 +54,8 @@ export type VoucherAssigned = DomainEvent<'VoucherAssigned', {
   readonly expires_at: string;
 }>;
 
-/** The gift can no longer be used; `reason` says why. */
-export type GiftCancelled = DomainEvent<'GiftCancelled', { readonly reason: string }>;
+/** The gift can no longer be used; `reason` says why. `refund_id`: for the refund that gives its price back. */
+export type GiftCancelled = DomainEvent<'GiftCancelled', { readonly reason: string; readonly refund_id?: string }>;
 
 /** Why a gift is blocked, or no longer: `cause` names what asks for it (`support`, `dispute:{id}`), `reason` says it in words. */
 export interface Block {
@@ -89,6 +89,8 @@ export interface IssuedGift {
   readonly voucher?: VoucherAssigned['data'];
   /** The causes that block it, in order of time; absent or empty: it is not blocked. */
   readonly blockedBy?: readonly string[];
+  /** The refund that cancelled it. */
+  readonly refundId?: string;
 }
 
 /** What is known of a gift. */
@@ -114,7 +116,7 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
       case 'VoucherAssigned':
         return { ...state, voucher: event.data };
       case 'GiftCancelled':
-        return { ...state, status: 'cancelled' };
+        return { ...state, status: 'cancelled', ...(event.data.refund_id === undefined ? {} : { refundId: event.data.refund_id }) };
       case 'GiftBlocked':
         return { ...state, blockedBy: [...(state.blockedBy ?? []), event.data.cause] };
       case 'GiftUnblocked':

@@ -5,10 +5,10 @@ import type { DomainEvent } from './decider.js';
 export const parkedStream = (name: ParkedName): string => `parked-${name}`;
 
 /** The process managers that park. */
-export type ParkedName = 'purchase' | 'notification';
+export type ParkedName = 'purchase' | 'notification' | 'refund';
 
 /**
- * Given up for good, with its cause; all other work went on. `entity` is the transaction's id (`purchase`) or the gift's (`notification`),
+ * Given up for good, with its cause; all other work went on. `entity` is the transaction's id (`purchase`), the gift's (`notification`) or the refund's (`refund`),
  * `step` what was tried, `event_id` the event that asked for it.
  */
 export type WorkParked = DomainEvent<'WorkParked', {

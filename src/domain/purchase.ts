@@ -1,7 +1,9 @@
 /** A purchase and its payment. Stream `transaction-{id}`. */
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
-import { deriveGiftIds } from './giftIds.js';
+import { deriveGiftIds, type GiftIds } from './giftIds.js';
 import type { GiftIssued, Receiver } from './gift.js';
+import { evolveRefunds, givenBack, giftsInRefunds, type Kept, type RefundEvent, type RefundRequested, type Refunds, type RefundStarted, type NothingRefunded } from './refund.js';
+import { Refusal } from './refusal.js';
 
 /** The stream of a transaction. */
 export const transactionStream = (id: string): string => `transaction-${id}`;
@@ -52,7 +54,7 @@ export type PaymentDeclined = DomainEvent<'PaymentDeclined', {
 }>;
 
 /** Events of a transaction's stream. */
-export type PurchaseEvent = GiftsPurchased | ChargeStarted | PaymentCharged | PaymentDeclined;
+export type PurchaseEvent = GiftsPurchased | ChargeStarted | PaymentCharged | PaymentDeclined | RefundEvent;
 
 /** What is known of a transaction. */
 export type Purchase =
@@ -66,21 +68,30 @@ export type Purchase =
       /** When the provider's answer was recorded. */
       readonly settledAt?: string;
       readonly declineCode?: string;
+      /** What the provider took. */
+      readonly charge?: PaymentCharged['data'];
+      readonly refunds: Refunds;
     };
 
 /** The fold. */
 export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
   initial: { status: 'none' },
   evolve(state: Purchase, event: Happened<PurchaseEvent>): Purchase {
-    if (event.type === 'GiftsPurchased') return { status: 'pending', purchase: event.data, purchasedAt: event.at };
+    if (event.type === 'GiftsPurchased') return { status: 'pending', purchase: event.data, purchasedAt: event.at, refunds: new Map() };
     if (state.status === 'none') return state;
     switch (event.type) {
       case 'ChargeStarted':
         return state.chargeStartedAt === undefined ? { ...state, chargeStartedAt: event.at } : state;
       case 'PaymentCharged':
-        return { ...state, status: 'charged', settledAt: event.at };
+        return { ...state, status: 'charged', settledAt: event.at, charge: event.data };
       case 'PaymentDeclined':
         return { ...state, status: 'declined', settledAt: event.at, declineCode: event.data.code };
+      case 'RefundRequested':
+      case 'RefundStarted':
+      case 'GiftsRefunded':
+      case 'RefundRefused':
+      case 'NothingRefunded':
+        return { ...state, refunds: evolveRefunds(state.refunds, event) };
       default:
         return event satisfies never, state;
     }
@@ -105,30 +116,68 @@ export function receiverOf(receiver: PurchaseReceiver | undefined): Receiver {
   return {};
 }
 
-/**
- * The events that issue the gifts with the given indexes (default all), with each gift's id.
- * The same purchase always gives the same events.
- */
+/** The event that issues one gift of a purchase. The same purchase always gives the same event. `own`: the gift's ids. */
+export function issueGift(purchase: GiftsPurchased['data'], purchasedAt: string, index: number, own: Pick<GiftIds, 'message_id'>): GiftIssued {
+  return {
+    type: 'GiftIssued',
+    data: {
+      transaction_id: purchase.transaction_id,
+      index,
+      message_id: own.message_id,
+      product_id: purchase.product_id,
+      brand_id: purchase.brand_id,
+      value: purchase.sale_price,
+      sender_id: purchase.buyer_id,
+      receiver: receiverOf(purchase.receivers[index]),
+      purchased_at: purchasedAt,
+      expires_on: purchase.expires_on,
+    },
+  };
+}
+
+/** The events that issue the gifts with the given indexes (default all), with each gift's id. */
 export function issueGifts(purchase: GiftsPurchased['data'], purchasedAt: string, indexes?: readonly number[]): { giftId: string; event: GiftIssued }[] {
   const ids = deriveGiftIds(purchase.seed, purchase.receivers.length);
   return (indexes ?? ids.map((_, index) => index)).flatMap((index) => {
     const own = ids[index];
-    if (own === undefined) return [];
-    const event: GiftIssued = {
-      type: 'GiftIssued',
-      data: {
-        transaction_id: purchase.transaction_id,
-        index,
-        message_id: own.message_id,
-        product_id: purchase.product_id,
-        brand_id: purchase.brand_id,
-        value: purchase.sale_price,
-        sender_id: purchase.buyer_id,
-        receiver: receiverOf(purchase.receivers[index]),
-        purchased_at: purchasedAt,
-        expires_on: purchase.expires_on,
-      },
-    };
-    return [{ giftId: own.gift_id, event }];
+    return own === undefined ? [] : [{ giftId: own.gift_id, event: issueGift(purchase, purchasedAt, index, own) }];
   });
+}
+
+/**
+ * Asking for a refund of some gifts of a purchase, or of all that belong to no refund yet: no event when this refund has been asked for before.
+ * @throws Refusal `transaction_pending`, `payment_declined`, `gift_not_in_transaction`, `gift_already_refunded`, `nothing_to_refund`
+ */
+export function requestRefund(state: Exclude<Purchase, { status: 'none' }>, asked: Omit<RefundRequested['data'], 'gift_ids'> & { readonly gift_ids?: readonly string[] }): RefundRequested[] {
+  if (state.refunds.has(asked.refund_id)) return [];
+  if (state.status === 'pending') throw new Refusal('transaction_pending');
+  if (state.status === 'declined') throw new Refusal('nothing_to_refund');
+  const own = deriveGiftIds(state.purchase.seed, state.purchase.receivers.length).map(({ gift_id }) => gift_id);
+  const held = giftsInRefunds(state.refunds);
+  if (asked.gift_ids !== undefined) {
+    const known = new Set(own);
+    if (asked.gift_ids.some((id) => !known.has(id))) throw new Refusal('gift_not_in_transaction');
+    if (asked.gift_ids.some((id) => held.has(id))) throw new Refusal('gift_already_refunded');
+  }
+  const gift_ids = asked.gift_ids === undefined ? own.filter((id) => !held.has(id)) : [...new Set(asked.gift_ids)];
+  if (gift_ids.length === 0) throw new Refusal('nothing_to_refund');
+  const { refund_id, voided, reason } = asked;
+  return [{ type: 'RefundRequested', data: { refund_id, gift_ids, voided, reason } }];
+}
+
+/** Starting a refund that was asked for, once its gifts are cancelled: exactly what they cost. No event when it has been started already. */
+export function startRefund(state: Purchase, refundId: string, cancelled: readonly string[], kept: Kept): (RefundStarted | NothingRefunded)[] {
+  if (state.status === 'none' || state.charge === undefined || state.refunds.get(refundId)?.status !== 'requested') return [];
+  if (cancelled.length === 0) return [{ type: 'NothingRefunded', data: { refund_id: refundId, kept } }];
+  const { provider, charge_id } = state.charge;
+  const amount = state.purchase.sale_price * cancelled.length;
+  return [{
+    type: 'RefundStarted',
+    data: { refund_id: refundId, attempt: 1, gift_ids: cancelled, kept, amount, provider, charge_id, payment_reference: state.purchase.payment_reference },
+  }];
+}
+
+/** What of the charge has not been given back, pence. */
+export function leftOfCharge(state: Purchase): number {
+  return state.status === 'none' ? 0 : (state.charge?.amount ?? 0) - givenBack(state.refunds);
 }

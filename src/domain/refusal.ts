@@ -24,6 +24,10 @@ export type RefusalCode =
   | 'receiver_not_found'
   | 'invalid_phone_number'
   | 'payment_declined'
+  | 'transaction_pending'
+  | 'gift_not_in_transaction'
+  | 'gift_already_refunded'
+  | 'nothing_to_refund'
   | 'idempotency_key_reused';
 
 /** A command was understood and refused: nothing was appended. */

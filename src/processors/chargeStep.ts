@@ -46,7 +46,7 @@ export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolea
   const stream = transactionStream(id);
   const commandId = `charge-${id}`;
   let answer: ChargeReply | undefined;
-  let at: Standing = fresh ? { state: { status: 'pending', purchase: work.purchase, purchasedAt: work.purchasedAt }, last: work.last } : await read(deps.events, stream);
+  let at: Standing = fresh ? { state: { status: 'pending', purchase: work.purchase, purchasedAt: work.purchasedAt, refunds: new Map() }, last: work.last } : await read(deps.events, stream);
 
   for (let race = 0; race < RACES; race++) {
     const { state, last } = at;

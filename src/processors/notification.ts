@@ -11,6 +11,8 @@ export interface NotificationWork {
   readonly transactionId: string;
   /** The gift's place in the purchase. */
   readonly index: number;
+  /** The gift can't be used any more: nobody is to be told of it who has not been. */
+  readonly cancelled?: true;
   /** The gift's issue, or the start of telling. */
   readonly last: Seen;
 }

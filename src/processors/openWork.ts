@@ -2,13 +2,15 @@
  * All that is open, folded from the feed: the state of both process managers. Purely in memory; it holds only what has something left to do,
  * so it stays small however long the log is.
  */
-import type { GiftIssued } from '../domain/gift.js';
+import type { GiftCancelled, GiftIssued } from '../domain/gift.js';
 import type { NotificationEvent } from '../domain/notification.js';
 import type { WorkParked } from '../domain/parked.js';
 import type { PurchaseEvent } from '../domain/purchase.js';
+import type { RefundEvent } from '../domain/refund.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import { type NotificationIntent, type NotificationWork, reactToNotification, resumeNotification } from './notification.js';
 import { type PurchaseIntent, type PurchaseTrigger, type PurchaseWork, reactToPurchase, resumePurchase } from './purchase.js';
+import { reactToRefund, type RefundIntent, type RefundWork } from './refund.js';
 import { seenOf } from './seen.js';
 
 /** The event types that it folds. */
@@ -17,7 +19,13 @@ export const FEED_TYPES = [
   'ChargeStarted',
   'PaymentCharged',
   'PaymentDeclined',
+  'RefundRequested',
+  'RefundStarted',
+  'GiftsRefunded',
+  'RefundRefused',
+  'NothingRefunded',
   'GiftIssued',
+  'GiftCancelled',
   'NotificationStarted',
   'NotificationSent',
   'NotificationFailed',
@@ -25,10 +33,10 @@ export const FEED_TYPES = [
 ] as const satisfies readonly FeedEvent['type'][];
 
 /** The events it folds. */
-type FeedEvent = PurchaseEvent | GiftIssued | NotificationEvent | WorkParked;
+type FeedEvent = PurchaseEvent | GiftIssued | GiftCancelled | NotificationEvent | WorkParked;
 
 /** What is to be done next. */
-export type Intent = PurchaseIntent | NotificationIntent;
+export type Intent = PurchaseIntent | NotificationIntent | RefundIntent;
 
 /** The open work. */
 export interface OpenWork {
@@ -40,16 +48,17 @@ export interface OpenWork {
   resume(): Iterable<Intent>;
   purchase(transactionId: string): PurchaseWork | undefined;
   notification(giftId: string): NotificationWork | undefined;
+  refund(refundId: string): RefundWork | undefined;
   /** The highest position with nothing unfinished at or below it; `undefined` at the log's beginning. */
   checkpoint(): Position | undefined;
-  /** How many purchases are open. */
+  /** How many purchases and refunds are open. */
   readonly size: number;
 }
 
-/** An open purchase, and the position that the feed stood at before its first event. */
-interface Entry {
+/** An open purchase or refund, and the position that the feed stood at before its first event. */
+interface Entry<W> {
   readonly before: Position | undefined;
-  work: PurchaseWork;
+  work: W;
 }
 
 const after = (stream: string, prefix: string): string => stream.slice(prefix.length);
@@ -57,7 +66,8 @@ const after = (stream: string, prefix: string): string => stream.slice(prefix.le
 /** Nothing open; the feed begins after `from`. */
 export function openWork(from: Position | undefined): OpenWork {
   // In the order in which they were opened: the first is the one that holds the checkpoint back.
-  const purchases = new Map<string, Entry>();
+  const purchases = new Map<string, Entry<PurchaseWork>>();
+  const refunds = new Map<string, Entry<RefundWork>>();
   const notifications = new Map<string, NotificationWork>();
   let position = from;
 
@@ -70,6 +80,15 @@ export function openWork(from: Position | undefined): OpenWork {
     return intents;
   };
 
+  const moveRefund = (refundId: string, transactionId: string, event: RecordedEvent): readonly Intent[] => {
+    const entry = refunds.get(refundId);
+    const { work, intents } = reactToRefund(entry?.work, event as unknown as RefundEvent | WorkParked, refundId, transactionId, seenOf(event));
+    if (work === undefined) refunds.delete(refundId);
+    else if (entry === undefined) refunds.set(refundId, { before: position, work });
+    else entry.work = work;
+    return intents;
+  };
+
   /** The telling of one receiver has ended: its purchase counts it. */
   const end = (giftId: string, event: RecordedEvent): readonly Intent[] => {
     const work = notifications.get(giftId);
@@ -78,7 +97,8 @@ export function openWork(from: Position | undefined): OpenWork {
     return move(work.transactionId, event);
   };
 
-  const parked = ({ entity, transaction_id }: WorkParked['data'], event: RecordedEvent): readonly Intent[] => {
+  const parked = ({ entity, transaction_id, step }: WorkParked['data'], event: RecordedEvent): readonly Intent[] => {
+    if (step === 'refund') return moveRefund(entity, transaction_id, event);
     if (entity !== transaction_id) return end(entity, event);
     // With the purchase goes the telling of its receivers: it can't be done without it.
     for (const [giftId, work] of notifications) if (work.transactionId === transaction_id) notifications.delete(giftId);
@@ -93,6 +113,18 @@ export function openWork(from: Position | undefined): OpenWork {
       case 'PaymentCharged':
       case 'PaymentDeclined':
         return move(after(event.stream, 'transaction-'), event);
+      case 'RefundRequested':
+      case 'RefundStarted':
+      case 'GiftsRefunded':
+      case 'RefundRefused':
+      case 'NothingRefunded':
+        return moveRefund(known.data.refund_id, after(event.stream, 'transaction-'), event);
+      case 'GiftCancelled': {
+        const giftId = after(event.stream, 'gift-');
+        const work = notifications.get(giftId);
+        if (work !== undefined) notifications.set(giftId, { ...work, cancelled: true });
+        return [];
+      }
       case 'GiftIssued': {
         if (!purchases.has(known.data.transaction_id)) return [];
         const giftId = after(event.stream, 'gift-');
@@ -129,15 +161,22 @@ export function openWork(from: Position | undefined): OpenWork {
     *resume() {
       for (const { work } of purchases.values()) yield* resumePurchase(work);
       for (const [giftId, work] of notifications) yield* resumeNotification(work, giftId);
+      for (const refundId of refunds.keys()) yield { do: 'refund', refundId };
     },
     purchase: (transactionId) => purchases.get(transactionId)?.work,
     notification: (giftId) => notifications.get(giftId),
+    refund: (refundId) => refunds.get(refundId)?.work,
     checkpoint() {
-      const [oldest] = purchases.values();
-      return oldest === undefined ? position : oldest.before;
+      const [purchase] = purchases.values();
+      const [refund] = refunds.values();
+      if (purchase === undefined) return refund === undefined ? position : refund.before;
+      if (refund === undefined) return purchase.before;
+      // `undefined` is the log's beginning.
+      if (purchase.before === undefined || refund.before === undefined) return undefined;
+      return purchase.before < refund.before ? purchase.before : refund.before;
     },
     get size() {
-      return purchases.size;
+      return purchases.size + refunds.size;
     },
   };
 }

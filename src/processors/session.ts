@@ -12,6 +12,7 @@ import type { Contact } from './notification.js';
 import { FEED_TYPES, type Intent, openWork } from './openWork.js';
 import { openPool, type Pool } from './pool.js';
 import { afterFailure, type Patience } from './retry.js';
+import { refund } from './refundStep.js';
 import type { Seen } from './seen.js';
 import { tell, type TellDeps, type TellMemory } from './tellStep.js';
 import { walletPayments } from './walletPayments.js';
@@ -20,6 +21,7 @@ import { writer as openWriter } from './writing.js';
 const CHARGES_AT_ONCE = 128;
 const GIFTS_AT_ONCE = 128;
 const TELLINGS_AT_ONCE = 64;
+const REFUNDS_AT_ONCE = 16;
 /** Gifts whose issue is derived in one go: some milliseconds. */
 const ISSUE_SLICE = 1_000;
 const BATCH_SIZE = 500;
@@ -66,7 +68,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
   const { events, logger, now, patience } = deps;
   const open = openWork(from);
   const writer = openWriter(events, now);
-  const pools = { charge: openPool(CHARGES_AT_ONCE), issue: openPool(GIFTS_AT_ONCE), tell: openPool(TELLINGS_AT_ONCE) };
+  const pools = { charge: openPool(CHARGES_AT_ONCE), issue: openPool(GIFTS_AT_ONCE), tell: openPool(TELLINGS_AT_ONCE), refund: openPool(REFUNDS_AT_ONCE) };
   const inHand = new Set<string>();
   const waits = new Set<NodeJS.Timeout>();
   const names = new WeakMap<GiftsPurchased['data'], Promise<string>>();
@@ -151,6 +153,17 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     };
   };
 
+  const refundJob = (refundId: string, transactionId: string): Job => ({
+    key: `refund/${refundId}`,
+    pool: pools.refund,
+    transactionId,
+    parkAs: { name: 'refund', entity: refundId, step: 'refund' },
+    cause: () => open.refund(refundId)?.last,
+    run: async () => {
+      if (open.refund(refundId) !== undefined) await refund(shared, transactionId, refundId);
+    },
+  });
+
   /** Derives the gifts of a purchase a slice at a time, each slice in a turn of its own. */
   const issueSlice = (transactionId: string, start: number): void => {
     const work = open.purchase(transactionId);
@@ -182,6 +195,10 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
       case 'find out': {
         const work = open.notification(intent.giftId);
         return work === undefined ? undefined : takeOn(tellJob(intent.giftId, work.transactionId));
+      }
+      case 'refund': {
+        const work = open.refund(intent.refundId);
+        return work === undefined ? undefined : takeOn(refundJob(intent.refundId, work.transactionId));
       }
       default:
         return intent satisfies never;

@@ -48,10 +48,10 @@ export async function tell(deps: TellDeps, telling: Telling, memory: TellMemory)
   const known = fresh ? undefined : await read(deps.events, stream);
   if (known !== undefined) return takeUp(deps, telling, memory, known);
 
-  const address = await addressIn(deps, telling);
+  const address = work.cancelled === true ? undefined : await addressIn(deps, telling);
   const reason = { commandId: `tell-${giftId}`, cause: work.last };
   if (address === undefined) {
-    const failed: NotificationFailed = { type: 'NotificationFailed', data: { cause: NO_ADDRESS } };
+    const failed: NotificationFailed = { type: 'NotificationFailed', data: { cause: work.cancelled === true ? CANCELLED : NO_ADDRESS } };
     await deps.writer.append(stream, failed, 'none', reason);
     return undefined;
   }
@@ -66,6 +66,7 @@ export async function tell(deps: TellDeps, telling: Telling, memory: TellMemory)
 }
 
 const NO_ADDRESS = 'no address';
+const CANCELLED = 'gift is cancelled';
 
 interface Standing {
   readonly state: Notification;
@@ -94,6 +95,7 @@ async function takeUp(deps: TellDeps, telling: Telling, memory: TellMemory, { st
     if (found.outcome === 'unknown') throw new Error('nobody knows whether the receiver was told');
     if (found.outcome === 'sent' || found.outcome === 'failed') return record(deps, telling, found, state.channel, last);
   }
+  if (telling.work.cancelled === true) return record(deps, telling, { outcome: 'failed', cause: CANCELLED, simulated: false }, state.channel, last);
   if (address === undefined) return record(deps, telling, { outcome: 'failed', cause: NO_ADDRESS, simulated: false }, state.channel, last);
   return send(deps, telling, memory, address, last);
 }

@@ -37,10 +37,10 @@ test('it is settled once, the first answer counts', () => {
 test('its state', () => {
   const state = (...events: PurchaseEvent[]): object => given(purchaseAggregate, ...events).state;
   assert.deepEqual(state(charged), { status: 'none' });
-  assert.deepEqual(state(bought), { status: 'pending', purchase: bought.data, purchasedAt: GIVEN_AT });
+  assert.deepEqual(state(bought), { status: 'pending', purchase: bought.data, purchasedAt: GIVEN_AT, refunds: new Map() });
   const later = happened(started, '2026-03-01T10:00:00.000Z');
-  assert.deepEqual(given(purchaseAggregate, bought, started, later).state, { status: 'pending', purchase: bought.data, purchasedAt: GIVEN_AT, chargeStartedAt: GIVEN_AT });
-  assert.deepEqual(state(bought, declined), { status: 'declined', purchase: bought.data, purchasedAt: GIVEN_AT, settledAt: GIVEN_AT, declineCode: 'card_declined' });
+  assert.deepEqual(given(purchaseAggregate, bought, started, later).state, { status: 'pending', purchase: bought.data, purchasedAt: GIVEN_AT, refunds: new Map(), chargeStartedAt: GIVEN_AT });
+  assert.deepEqual(state(bought, declined), { status: 'declined', purchase: bought.data, purchasedAt: GIVEN_AT, refunds: new Map(), settledAt: GIVEN_AT, declineCode: 'card_declined' });
   const before = given(purchaseAggregate, bought).state;
   assert.equal(purchaseAggregate.evolve(before, happened({ type: 'SomethingLater', data: {} } as unknown as PurchaseEvent)), before);
 });

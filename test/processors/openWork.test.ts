@@ -79,4 +79,42 @@ test('what was finished before the feed began is left alone', () => {
   assert.equal([...open.resume()], []);
 });
 
+test('a refund is open from when it was asked for until its answer, a refused one until it is parked', () => {
+  last = 10;
+  const open = openWork('0010');
+  const step = (type: string, refund_id: string): object => open.apply(happened('transaction-a', type, { refund_id }));
+  assert.equal(step('RefundRequested', 'r1'), [{ do: 'refund', refundId: 'r1' }]);
+  open.apply(bought('b', {}));
+  assert.is(open.checkpoint(), '0010');
+  assert.equal(step('RefundStarted', 'r1'), [], 'who wrote it goes on');
+  assert.is(open.refund('r1')?.transactionId, 'a');
+  assert.equal(step('GiftsRefunded', 'r1'), []);
+  assert.is(open.checkpoint(), '0011');
+  assert.equal(step('RefundStarted', 'late'), [{ do: 'refund', refundId: 'late' }], 'nobody asked for it: it begins here');
+  open.apply(happened('transaction-b', 'PaymentDeclined', {}));
+  assert.is(open.checkpoint(), '0014');
+  step('RefundRefused', 'late');
+  assert.equal([...open.resume()], [{ do: 'refund', refundId: 'late' }]);
+  open.apply(happened('parked-refund', 'WorkParked', { entity: 'late', transaction_id: 'a', step: 'refund' }));
+  assert.is(open.size, 0);
+  step('RefundRequested', 'r2');
+  step('NothingRefunded', 'r2');
+  assert.is(open.checkpoint(), '0020');
+  const fromTheBeginning = openWork(undefined);
+  fromTheBeginning.apply(happened('transaction-a', 'RefundRequested', { refund_id: 'r1' }));
+  fromTheBeginning.apply(bought('b', {}));
+  assert.is(fromTheBeginning.checkpoint(), undefined);
+});
+
+test('of a gift that is cancelled nobody is to be told any more', () => {
+  const open = openWork(undefined);
+  open.apply(bought('a', phone));
+  open.apply(charged('a'));
+  open.apply(issued('a', 'ga', { phone_hash: 'h' }));
+  open.apply(happened('gift-ga', 'GiftCancelled', { reason: 'x' }));
+  open.apply(happened('gift-gb', 'GiftCancelled', { reason: 'x' }));
+  assert.is(open.notification('ga')?.cancelled, true);
+  assert.is(open.notification('gb'), undefined);
+});
+
 test.run();

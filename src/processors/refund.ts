@@ -1,0 +1,46 @@
+/** The refund process: cancel the gifts of a refund that was asked for, then give their share back. Pure: events come in, what to do comes out. */
+import type { WorkParked } from '../domain/parked.js';
+import type { RefundEvent } from '../domain/refund.js';
+import type { Seen } from './seen.js';
+
+/** A refund with something left to do. */
+export interface RefundWork {
+  readonly transactionId: string;
+  /** Its last event. */
+  readonly last: Seen;
+}
+
+/** What is to be done for a refund: whatever its stream says is next. */
+export type RefundIntent = { readonly do: 'refund'; readonly refundId: string };
+
+/** A refund after one more event; `work` undefined: there is nothing left to do. */
+export interface RefundReaction {
+  readonly work: RefundWork | undefined;
+  readonly intents: readonly RefundIntent[];
+}
+
+const NOTHING: RefundReaction = { work: undefined, intents: [] };
+
+/** The reaction. */
+export function reactToRefund(work: RefundWork | undefined, event: RefundEvent | WorkParked, refundId: string, transactionId: string, seen: Seen): RefundReaction {
+  switch (event.type) {
+    case 'RefundRequested':
+      return opened(refundId, transactionId, seen);
+    case 'RefundStarted':
+      // Who asked for it goes on; one that nobody asked for begins here.
+      return work === undefined ? opened(refundId, transactionId, seen) : { work: { ...work, last: seen }, intents: [] };
+    case 'RefundRefused':
+      // It is open until it is parked: a person must see to it.
+      return { work: { transactionId, last: seen }, intents: [] };
+    case 'GiftsRefunded':
+    case 'NothingRefunded':
+    case 'WorkParked':
+      return NOTHING;
+    default:
+      return event satisfies never, NOTHING;
+  }
+}
+
+function opened(refundId: string, transactionId: string, last: Seen): RefundReaction {
+  return { work: { transactionId, last }, intents: [{ do: 'refund', refundId }] };
+}

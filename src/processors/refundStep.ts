@@ -1,0 +1,129 @@
+/**
+ * Refunds one purchase's gifts: cancels each in its own stream, claims the refund in the purchase's, has the money given back, records the answer.
+ * Safe to repeat at any point, and side by side: what is to be done next is read from the streams each time.
+ */
+import { inParallel } from '../commands/import/parallel.js';
+import { fold, type Happened } from '../domain/decider.js';
+import { deriveGiftIds } from '../domain/giftIds.js';
+import { type GiftEvent, giftAggregate, type GiftIssued, giftStream } from '../domain/gift.js';
+import { issueGift, leftOfCharge, type Purchase, purchaseAggregate, type PurchaseEvent, startRefund, transactionStream } from '../domain/purchase.js';
+import { cancelForRefund, type Kept, type KeptFor, type RefundRequested, settleRefund, startAgain } from '../domain/refund.js';
+import { ConflictError, type EventStore, type RecordedEvent } from '../ports/eventStore.js';
+import { refundMoney, type RefundMoneyDeps } from './refundMoney.js';
+import { GiveUpError } from './retry.js';
+import { seenOf } from './seen.js';
+import type { Reason, Writer } from './writing.js';
+
+/** What refunding works with. */
+export interface RefundDeps extends RefundMoneyDeps {
+  readonly events: EventStore;
+  readonly writer: Writer;
+}
+
+const GIFTS_AT_ONCE = 64;
+/** Each is a move forward, by this process or by another one. */
+const MOVES = 16;
+const RACES = 16;
+
+type KnownPurchase = Exclude<Purchase, { status: 'none' }>;
+
+/**
+ * Refunds. `again`: a person has asked for another attempt after the provider refused the last.
+ * @throws GiveUpError when the provider refuses; any other error: try again.
+ */
+export async function refund(deps: RefundDeps, transactionId: string, refundId: string, again = false): Promise<void> {
+  const { events, writer } = deps;
+  const stream = transactionStream(transactionId);
+  const commandId = `refund-${refundId}`;
+  let retry = again;
+
+  for (let move = 0; move < MOVES; move++) {
+    const history = await events.read(stream);
+    const state = fold(purchaseAggregate, history as unknown as Happened<PurchaseEvent>[]);
+    const last = history.at(-1);
+    const own = history.findLast(({ data }) => 'refund_id' in data && data.refund_id === refundId);
+    const known = state.status === 'none' ? undefined : state.refunds.get(refundId);
+    if (state.status === 'none' || last === undefined || own === undefined || known === undefined) throw new GiveUpError('the refund was never asked for');
+    const reason: Reason = { commandId, cause: seenOf(own) };
+
+    switch (known.status) {
+      case 'nothing':
+      case 'refunded':
+        return;
+      case 'requested': {
+        const { cancelled, kept } = await cancelGifts(deps, state, known.asked, reason);
+        const [started] = startRefund(state, refundId, cancelled, kept);
+        if (started === undefined) throw new GiveUpError('the purchase was never charged');
+        // Money that went back by another way (at the provider itself) can't go back again.
+        if (started.type === 'RefundStarted' && started.data.amount > leftOfCharge(state)) {
+          throw new GiveUpError(`the gifts are cancelled, but their ${started.data.amount} pence are more than the ${leftOfCharge(state)} pence left of the charge`);
+        }
+        await writer.append(stream, started, last.revision, reason);
+        break;
+      }
+      case 'refused': {
+        if (!retry) throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
+        retry = false;
+        for (const event of startAgain(known)) await writer.append(stream, event, last.revision, reason);
+        break;
+      }
+      case 'started': {
+        const { refund_id, attempt, amount, provider, charge_id, payment_reference } = known.started;
+        const request = { refund_id, attempt, transaction_id: transactionId, amount, provider, charge_id, payment_reference, started_at: known.startedAt };
+        const reply = await refundMoney(deps, request, reason);
+        if (reply.outcome === 'never') {
+          for (const event of startAgain(known)) await writer.append(stream, event, last.revision, reason);
+        } else {
+          for (const event of settleRefund(known, reply)) await writer.append(stream, event, last.revision, { ...reason, simulated: reply.simulated });
+        }
+        break;
+      }
+      default:
+        known satisfies never;
+    }
+  }
+  throw new ConflictError(stream, 'any', -1);
+}
+
+/** Cancels them side by side. Those that this refund has cancelled before count. */
+async function cancelGifts(deps: RefundDeps, state: KnownPurchase, asked: RefundRequested['data'], reason: Reason): Promise<{ cancelled: string[]; kept: Kept }> {
+  const { purchase, purchasedAt } = state;
+  const ids = deriveGiftIds(purchase.seed, purchase.receivers.length);
+  const indexes = new Map(ids.map(({ gift_id }, index) => [gift_id, index]));
+  const outcomes = new Map<string, KeptFor | 'cancelled by this'>();
+  await inParallel(asked.gift_ids, GIFTS_AT_ONCE, undefined, async (giftId) => {
+    deps.mayAct();
+    const index = indexes.get(giftId) ?? -1;
+    const own = ids[index];
+    if (own === undefined) throw new GiveUpError(`gift ${giftId} is none of this purchase`);
+    outcomes.set(giftId, await cancelGift(deps, giftId, () => issueGift(purchase, purchasedAt, index, own), asked, reason));
+  });
+  const cancelled: string[] = [];
+  const kept: Partial<Record<KeptFor, string[]>> = {};
+  for (const giftId of asked.gift_ids) {
+    const outcome = outcomes.get(giftId);
+    if (outcome === 'cancelled by this') cancelled.push(giftId);
+    else if (outcome !== undefined) (kept[outcome] ??= []).push(giftId);
+  }
+  return { cancelled, kept };
+}
+
+/** One winner: whoever is first at the gift's revision, this or a redeem or a voucher. */
+async function cancelGift({ events, writer }: RefundDeps, giftId: string, issue: () => GiftIssued, asked: RefundRequested['data'], reason: Reason): Promise<KeptFor | 'cancelled by this'> {
+  const stream = giftStream(giftId);
+  for (let race = 0; race < RACES; race++) {
+    const history: readonly RecordedEvent[] = await events.read(stream);
+    const found = fold(giftAggregate, history as readonly Happened<GiftEvent>[]);
+    if (found.status === 'none') {
+      // Paid for, and not issued yet: then the issue is next, and its cancellation after that.
+      await writer.append(stream, issue(), 'none', { ...reason, commandId: `issue-${giftId}` });
+      continue;
+    }
+    const decided = cancelForRefund(found, asked);
+    if ('already' in decided) return 'cancelled by this';
+    if ('kept' in decided) return decided.kept;
+    const at = history.at(-1)?.revision ?? 'none';
+    if ((await writer.append(stream, decided.cancel, at, { ...reason, commandId: `${reason.commandId}-${giftId}` })) !== undefined) return 'cancelled by this';
+  }
+  throw new ConflictError(stream, 'any', -1);
+}

@@ -1,0 +1,210 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { SUBJECTS } from '../../src/workers/messages.js';
+import { faultyBus } from '../support/faultyBus.js';
+import { type Bought, type House, openHouse } from '../support/house.js';
+import { mortal } from '../support/mortal.js';
+import { openRealProviders } from '../support/realProviders.js';
+
+const test = suite<{ house: House }>('refunds');
+test.before.each(async (context) => {
+  context.house = await openHouse();
+});
+test.after.each((context) => context.house.close());
+
+let serial = 0;
+/** Asks for a refund as the command does. */
+async function ask(house: House, { transactionId, giftIds }: Bought, gifts: readonly string[] = giftIds, voided = false): Promise<string> {
+  const refundId = `refund-${++serial}`;
+  await house.append(`transaction-${transactionId}`, 'RefundRequested', { refund_id: refundId, gift_ids: gifts, voided, reason: 'wrong product' });
+  return refundId;
+}
+async function settled(house: House, receivers: readonly object[], options: { reference?: string; price?: number } = {}): Promise<Bought> {
+  const bought = await house.buy(receivers, options);
+  await house.until(async () => (await Promise.all(bought.giftIds.map((id) => house.types(`gift-${id}`)))).every((types) => types.length > 0));
+  return bought;
+}
+const ended = (house: House, count: number): Promise<void> => house.until(async () => (await house.all('GiftsRefunded', 'NothingRefunded', 'WorkParked')).length === count);
+const phone = (n: number): { phone_number: string; phone_hash: string } => ({ phone_number: `+4477009${String(n).padStart(5, '0')}`, phone_hash: `hash${n}` });
+
+const refOf = async (house: House): Promise<string | undefined> => (await house.all('GiftsRefunded')).map(({ data }) => (data as { refund_ref: string }).refund_ref)[0];
+
+test('cancels what can be, leaves what is used or out, and gives back exactly the share of the cancelled', async ({ house }) => {
+  await house.work();
+  house.process();
+  const bought = await settled(house, [{}, {}, {}, {}], { price: 250 });
+  const [plain = '', redeemed = '', vouchered = '', disputed = ''] = bought.giftIds;
+  await house.append(`gift-${redeemed}`, 'GiftRedeemed', { redemption_id: 'x', merchant_id: null });
+  await house.append(`gift-${vouchered}`, 'VoucherAssigned', { voucher_id: 'v' });
+  await house.append(`gift-${disputed}`, 'GiftBlocked', { cause: 'dispute:dp_1', reason: '' });
+  const refundId = await ask(house, bought);
+  await ended(house, 1);
+  const kept = { redeemed: [redeemed], code_out: [vouchered], disputed: [disputed] };
+  const [started] = await house.all('RefundStarted');
+  assert.equal(started?.data, {
+    refund_id: refundId, attempt: 1, gift_ids: [plain], kept, amount: 250, provider: 'simulated', charge_id: `ch_simulated_${bought.transactionId}`, payment_reference: 'pm_card_visa',
+  });
+  const [given] = await house.all('GiftsRefunded');
+  assert.equal(given?.data, { refund_id: refundId, attempt: 1, gift_ids: [plain], amount: 250, provider: 'simulated', refund_ref: `re_simulated_${refundId}_1` });
+  assert.is(given?.metadata.simulated, true);
+  assert.equal((await house.events.read(`gift-${plain}`)).at(-1)?.data, { reason: 'wrong product', refund_id: refundId });
+  const [requested] = await house.all('RefundRequested');
+  const [cancelled] = await house.all('GiftCancelled');
+  assert.is(cancelled?.metadata.causationId, requested?.id);
+  assert.equal([requested?.id, started?.id].includes(given?.metadata.causationId), true);
+
+  const voided = await ask(house, bought, [vouchered, redeemed], true);
+  await ended(house, 2);
+  assert.equal((await house.all('GiftsRefunded')).at(-1)?.data, { refund_id: voided, attempt: 1, gift_ids: [vouchered], amount: 250, provider: 'simulated', refund_ref: `re_simulated_${voided}_1` });
+  const nothing = await ask(house, bought, [redeemed]);
+  await ended(house, 3);
+  assert.equal((await house.all('NothingRefunded'))[0]?.data, { refund_id: nothing, kept: { redeemed: [redeemed] } });
+});
+
+test('of a gift that nobody has been told of yet nobody is told any more', async ({ house }) => {
+  const { transactionId, giftIds } = await house.buy([phone(1), phone(2)]);
+  const [first = '', second = ''] = giftIds;
+  await house.append(`transaction-${transactionId}`, 'PaymentCharged', { amount: 500, provider: 'simulated', charge_id: 'c' });
+  for (const [index, id] of giftIds.entries()) await house.append(`gift-${id}`, 'GiftIssued', { transaction_id: transactionId, index, receiver: { phone_hash: `hash${index}` } });
+  await house.work();
+  await sleep(2);
+  await house.append(`notification-${second}`, 'NotificationStarted', { transaction_id: transactionId, channel: 'sms' });
+  for (const id of giftIds) await house.append(`gift-${id}`, 'GiftCancelled', { reason: 'x', refund_id: 'r' });
+  house.process();
+  await house.until(async () => (await house.all('NotificationFailed')).length === 2);
+  for (const { data } of await house.all('NotificationFailed')) assert.equal(data, { cause: 'gift is cancelled' });
+  assert.equal(await house.types(`notification-${first}`), ['NotificationFailed']);
+  assert.equal(house.lines.filter(({ msg }) => msg === 'simulated notification sent'), []);
+});
+
+test('a gift that is paid for and not issued yet is issued and cancelled', async ({ house }) => {
+  const bought = await house.buy([{}, {}]);
+  await house.append(`transaction-${bought.transactionId}`, 'PaymentCharged', { amount: 500, provider: 'wallet', charge_id: 'c' });
+  await house.append('wallet-pm_card_visa', 'WalletToppedUp', { top_up_id: 'a', amount: 500 });
+  await house.append('wallet-pm_card_visa', 'WalletDebited', { transaction_id: bought.transactionId, amount: 500 });
+  const refundId = await ask(house, bought);
+  house.process();
+  await ended(house, 1);
+  for (const id of bought.giftIds) assert.equal(await house.types(`gift-${id}`), ['GiftIssued', 'GiftCancelled']);
+  assert.equal((await house.events.read('wallet-pm_card_visa')).at(-1)?.data, { transaction_id: bought.transactionId, amount: 500, cause: refundId });
+  assert.is(await refOf(house), `wallet-${refundId}`);
+});
+
+test('a race with a redeem has one winner', async ({ house }) => {
+  await house.work();
+  house.process();
+  const bought = await settled(house, Array.from({ length: 40 }, () => ({})));
+  const redeeming = Promise.all(
+    bought.giftIds.map(async (id, index) => {
+      if (index % 2 === 0) await sleep(index / 4);
+      // As the redeem command does: at the revision that it has read.
+      const event = { id: crypto.randomUUID(), type: 'GiftRedeemed', at: new Date().toISOString(), data: { redemption_id: 'x', merchant_id: null }, metadata: { commandId: 'c', correlationId: 'c', by: {} } };
+      return house.events.append(`gift-${id}`, [event], 0).then(() => true, () => false);
+    }),
+  );
+  await ask(house, bought);
+  const redeemed = (await redeeming).filter(Boolean).length;
+  await ended(house, 1);
+  const amount = (await house.all('GiftsRefunded')).reduce((sum, { data }) => sum + (data as { amount: number }).amount, 0);
+  assert.is(amount, (40 - redeemed) * 250);
+  for (const id of bought.giftIds) assert.is((await house.types(`gift-${id}`)).length, 2);
+});
+
+test('what the provider refuses is recorded and parked', async ({ house }) => {
+  await house.work();
+  house.process();
+  const bought = await settled(house, [{}], { reference: 'pm_card_refundFail' });
+  const refundId = await ask(house, bought);
+  await ended(house, 1);
+  assert.equal((await house.all('RefundRefused'))[0]?.data, { refund_id: refundId, attempt: 1, amount: 250, provider: 'simulated', code: 'expired_or_canceled_card' });
+  const [parked] = await house.all('WorkParked');
+  assert.is(parked?.stream, 'parked-refund');
+  assert.equal(parked?.data, { entity: refundId, transaction_id: bought.transactionId, step: 'refund', cause: 'simulated refuses the refund: expired_or_canceled_card', event_id: (await house.all('RefundRefused'))[0]?.id });
+});
+
+test('never more than is left of the charge, whatever else was given back', async ({ house }) => {
+  await house.work();
+  house.process();
+  const bought = await settled(house, [{}, {}]);
+  await house.append(`transaction-${bought.transactionId}`, 'RefundStarted', { refund_id: 'elsewhere', attempt: 1, gift_ids: [], kept: {}, amount: 300, provider: 'simulated', charge_id: 'c', payment_reference: 'x' });
+  await ended(house, 1);
+  await ask(house, bought);
+  await ended(house, 2);
+  assert.match(JSON.stringify(await house.all('WorkParked')), '500 pence are more than the 200 pence left');
+});
+
+test('an attempt that is a day old and never reached the provider is made anew, under a key of its own', async ({ house }) => {
+  const bought = await house.buy([{}]);
+  const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
+  const stream = `transaction-${bought.transactionId}`;
+  await house.append(stream, 'PaymentCharged', { amount: 250, provider: 'simulated', charge_id: 'c' });
+  await house.append(`gift-${bought.giftIds[0]}`, 'GiftIssued', { transaction_id: bought.transactionId, index: 0, receiver: {} });
+  await house.append(stream, 'RefundStarted', { refund_id: 'old', attempt: 1, gift_ids: [], kept: {}, amount: 250, provider: 'simulated', charge_id: 'c', payment_reference: 'x' }, hoursAgo(21));
+  const asked: string[] = [];
+  const bus = { ...house.bus, request: <R>(subject: string, payload: object, options: { timeoutMs: number }) => (asked.push(subject), house.bus.request<R>(subject, payload, options)) };
+  await house.work();
+  house.process({ bus });
+  await ended(house, 1);
+  assert.equal(asked, [SUBJECTS.lookUpRefund, SUBJECTS.refund]);
+  assert.equal((await house.all('RefundStarted')).map(({ data }) => (data as { attempt: number }).attempt), [1, 2]);
+  assert.is(await refOf(house), 're_simulated_old_2');
+});
+
+for (const moment of ['before', 'after'] as const) {
+  test(`dying ${moment} any one effect gives back once`, async ({ house }) => {
+    const providers = await openRealProviders();
+    try {
+      await house.work(await providers.workers(house.deps.records));
+      const first = house.process();
+      const bought: Bought[] = [];
+      for (let n = 0; n < 14; n++) bought.push(await settled(house, [{}, {}]));
+      await first.close();
+      const dieAt = async (at: number): Promise<boolean> => {
+        const one = bought[at - 1];
+        if (one === undefined) throw new Error('too few purchases');
+        const done = async (): Promise<boolean> => (await house.types(`transaction-${one.transactionId}`)).includes('GiftsRefunded');
+        const doomed = mortal(house.deps, at, moment);
+        const dying = house.process({ ...doomed.deps, leaseMs: 60 });
+        await ask(house, one);
+        await house.until(async () => doomed.dead || (await done()));
+        const died = doomed.dead;
+        const next = house.process({ leaseMs: 60 });
+        await house.until(done);
+        await Promise.all([dying.close(), next.close()]);
+        const where = `died ${moment} effect ${at}`;
+        assert.is(providers.stripe.refunded(one.transactionId), 500, where);
+        assert.is(providers.stripe.refunds.filter(({ metadata }) => metadata['transaction_id'] === one.transactionId).length, 1, where);
+        for (const id of one.giftIds) assert.equal(await house.types(`gift-${id}`), ['GiftIssued', 'GiftCancelled'], where);
+        assert.equal((await house.types(`transaction-${one.transactionId}`)).slice(3), ['RefundRequested', 'RefundStarted', 'GiftsRefunded'], where);
+        return died;
+      };
+      let at = 1;
+      while (await dieAt(at)) at++;
+      assert.ok(at > 4, `a refund has ${at - 1} effects`);
+      assert.equal(await house.all('WorkParked'), []);
+    } finally {
+      await providers.close();
+    }
+  });
+}
+
+test('a bus that loses, repeats and delays, two processes: each once', async ({ house }) => {
+  const providers = await openRealProviders();
+  try {
+    await house.work(await providers.workers(house.deps.records));
+    house.process({ bus: faultyBus(house.bus, 7) });
+    house.process({ bus: faultyBus(house.bus, 8) });
+    const bought = await Promise.all(Array.from({ length: 10 }, () => settled(house, [{}, {}, {}])));
+    await Promise.all(bought.flatMap((one) => [ask(house, one, one.giftIds.slice(0, 1)), ask(house, one, one.giftIds.slice(1, 2))]));
+    await ended(house, 20);
+    await sleep(60);
+    for (const { transactionId } of bought) assert.is(providers.stripe.refunded(transactionId), 500);
+    assert.is(providers.stripe.refunds.length, 20);
+    assert.equal(await house.all('WorkParked'), []);
+  } finally {
+    await providers.close();
+  }
+});
+
+test.run();
