@@ -5,12 +5,14 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import { createApi } from './api/api.js';
 import { health } from './api/health.js';
+import { metricsPage } from './api/metrics.js';
 import { application } from './api/server.js';
 import type { Config } from './config.js';
 import { keyedHash } from './domain/keyedHash.js';
 import { openEngines } from './engines.js';
 import { listen } from './httpServer.js';
 import { loadKeys } from './keys.js';
+import { openMetrics } from './metrics/metrics.js';
 import { startProcesses } from './processes.js';
 import { startProjector } from './projections/projector.js';
 import { PROJECTIONS, openReadModels } from './readModels.js';
@@ -23,7 +25,7 @@ import { startWorkers } from './workers/start.js';
 export interface App {
   /** Where the API is reached on this machine; `undefined` without the role `api`. */
   readonly url: string | undefined;
-  /** Where health is answered alone; `undefined` without METRICS_PORT. */
+  /** Where health and metrics are answered alone; `undefined` without METRICS_PORT. */
   readonly healthUrl: string | undefined;
   /** The log's id. */
   readonly logId: string;
@@ -46,17 +48,19 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
     // Listening comes first and closes last but for the engines, so that a taken port is found before anything starts to work.
     const listener = config.roles.has('api') ? await listen(config.port, config.host) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listen(config.metricsPort, config.host);
-    const engines = await openEngines(config, logger, open).catch(async (error: unknown) => {
+    const opened = await openEngines(config, logger, open).catch(async (error: unknown) => {
       await Promise.all([listener, healthListener].map(async (one) => one?.close()));
       throw error;
     });
+    const metrics = open.add(openMetrics({ version: VERSION, dataDir: config.dataDir }), (one) => one.close());
+    const engines = metrics.measure(opened);
     const models = openReadModels(engines.store);
     const holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
     const readiness = readinessOf(engines, config);
 
     if (config.roles.has('worker')) {
       const { records } = engines.store;
-      const providers = await openProviders(config, { records, hash, logger });
+      const providers = await openProviders(config, { records, hash, logger, watch: metrics.providers });
       open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }), (one) => one.close());
     }
     if (config.roles.has('projector')) {
@@ -65,14 +69,15 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
     const addressOf = ({ port }: { readonly port: number }): string => `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
     const address = listener === undefined ? undefined : addressOf(listener);
     const publicUrl = config.publicUrl ?? address ?? `http://${config.host}:${config.port}`;
-    if (config.roles.has('processor')) open.add(startProcesses({ engines, models, publicUrl, logger }), (one) => one.close());
+    const processes = config.roles.has('processor') ? open.add(startProcesses({ engines, models, publicUrl, logger }), (one) => one.close()) : undefined;
+    metrics.watch(opened, PROJECTIONS, () => processes?.status());
     if (healthListener !== undefined) {
       open.add(healthListener, (one) => one.close());
-      healthListener.serve(application(logger, [health(readiness)]).callback());
+      healthListener.serve(application(logger, [health(readiness), metricsPage(metrics)]).callback());
     }
     if (listener !== undefined) {
-      const apiReadiness = healthListener === undefined ? { readiness } : {};
-      const { app } = await createApi({ config, engines, models, tokenKeys: keys.tokenKeys, hash, publicUrl, version: VERSION, logger, ...apiReadiness }, open);
+      const beside = healthListener === undefined ? { readiness, metrics } : {};
+      const { app } = await createApi({ config, engines, models, tokenKeys: keys.tokenKeys, hash, publicUrl, version: VERSION, logger, onAnswer: metrics.requests, ...beside }, open);
       open.add(listener, (one) => one.close());
       listener.serve(app.callback());
     }

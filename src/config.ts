@@ -31,7 +31,7 @@ export interface Config extends ProviderSettings {
   readonly refreshTokenTtl: number;
   readonly sessionMaxAge: number;
   readonly logLevel: (typeof LOG_LEVELS)[number];
-  /** Health is answered on this port alone. */
+  /** Health and metrics are answered on this port alone. */
   readonly metricsPort?: number;
   /** Secret. Each at least 32 bytes; the first signs, all verify. Absent: made and kept in `dataDir`. */
   readonly tokenKeys?: readonly string[];

@@ -7,6 +7,7 @@ import type { Config } from '../config.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Engines } from '../engines.js';
 import { type CatalogueView, openCatalogueView } from '../projections/catalogueView.js';
+import type { Metrics } from '../metrics/metrics.js';
 import type { ReadModels } from '../readModels.js';
 import type { Resources } from '../resources.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -18,13 +19,14 @@ import type { GiftRouteDeps } from './giftDeps.js';
 import { giftRoutes } from './gifts.js';
 import { type Readiness, health } from './health.js';
 import { launchPageRoutes } from './launchPage.js';
+import { metricsPage } from './metrics.js';
 import { openApiDocument } from './openapi.js';
 import { opsRoutes } from './ops/routes.js';
 import { type Follower, positionGate } from './positions.js';
 import { productRoutes } from './products.js';
 import { redemptionRoutes } from './redemptions.js';
 import type { Route } from './route.js';
-import { httpApplication } from './server.js';
+import { type OnAnswer, httpApplication } from './server.js';
 import { tileRoutes } from './tiles.js';
 import { transactionRoutes } from './transactions.js';
 import { voucherRoutes } from './vouchers.js';
@@ -42,6 +44,9 @@ export interface ApiOptions {
   readonly logger: Logger;
   /** Answers `/healthz` and `/readyz` here; absent: they are answered elsewhere. */
   readonly readiness?: Readiness;
+  /** Shown at `/metrics` here; absent: they are shown elsewhere. */
+  readonly metrics?: Metrics;
+  readonly onAnswer?: OnAnswer;
 }
 
 /** The application, and the routes it serves. */
@@ -107,7 +112,12 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     positions: positionGate(engines.events.logId, [models.gifts, models.transactions, models.accounts, seesCatalogue]),
     onUnkept: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
     logger,
-    beside: [...(options.readiness === undefined ? [] : [health(withCatalogue(options.readiness, catalogue))]), docs(openApiDocument(routes, { version: options.version, publicUrl }))],
+    ...(options.onAnswer === undefined ? {} : { onAnswer: options.onAnswer }),
+    beside: [
+      ...(options.readiness === undefined ? [] : [health(withCatalogue(options.readiness, catalogue))]),
+      ...(options.metrics === undefined ? [] : [metricsPage(options.metrics)]),
+      docs(openApiDocument(routes, { version: options.version, publicUrl })),
+    ],
   });
   return { app, routes };
 }

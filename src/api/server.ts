@@ -16,19 +16,31 @@ export interface ServerDeps extends PipelineDeps {
   readonly logger: Logger;
   /** What is served beside the routes: the description, the docs, health. */
   readonly beside?: readonly Middleware[];
+  /** Told of every answer. */
+  readonly onAnswer?: OnAnswer;
 }
+
+/** Told of an answer: it must be quick, and not throw. `route`: the route's pattern; `undefined`: no route of ours. */
+export type OnAnswer = (method: string, route: string | undefined, status: number, milliseconds: number) => void;
 
 /** Builds the Koa application that serves the routes. */
 export function httpApplication(routes: readonly Route[], deps: ServerDeps): Koa {
   const router = new Router();
   for (const route of routes) router.register(route.path, [route.method], serve(route, deps));
-  return application(deps.logger, deps.beside ?? [], router.routes() as Middleware);
+  return application(deps.logger, deps.beside ?? [], { routes: router.routes() as Middleware, onAnswer: deps.onAnswer });
 }
 
-/** An application of these middlewares, with what holds for every answer around them; what none of them answers is 404 or 405. `routes` set the common headers themselves. */
-export function application(logger: Logger, middlewares: readonly Middleware[], routes?: Middleware): Koa {
+/** What an application may have beside its middlewares. */
+export interface ApplicationOptions {
+  /** They set the common headers themselves. */
+  readonly routes?: Middleware;
+  readonly onAnswer?: OnAnswer | undefined;
+}
+
+/** An application of these middlewares, with what holds for every answer around them; what none of them answers is 404 or 405. */
+export function application(logger: Logger, middlewares: readonly Middleware[], { routes, onAnswer }: ApplicationOptions = {}): Koa {
   const app = new Koa();
-  app.use(outermost(logger));
+  app.use(outermost(logger, onAnswer));
   if (routes !== undefined) app.use(routes);
   app.use((ctx, next) => {
     setCommonHeaders(ctx);
@@ -52,7 +64,7 @@ const unmatched: Middleware = (ctx) => {
 };
 
 /** Names the request, turns what was thrown into an answer, writes the access log. */
-function outermost(logger: Logger): Middleware {
+function outermost(logger: Logger, onAnswer?: OnAnswer): Middleware {
   return async (ctx, next) => {
     const started = performance.now();
     const state = ctx.state as RequestState;
@@ -63,6 +75,8 @@ function outermost(logger: Logger): Middleware {
     } catch (error) {
       answerError(ctx, error, logger);
     }
+    const took = performance.now() - started;
+    onAnswer?.(ctx.method, state.route, ctx.status, took);
     logger.info(
       {
         req: state.requestId,
@@ -70,7 +84,7 @@ function outermost(logger: Logger): Middleware {
         // A path that is none of ours may hold anything: an id with a typing error, a phone number.
         route: state.route ?? 'unknown',
         status: ctx.status,
-        ms: Math.round((performance.now() - started) * 10) / 10,
+        ms: Math.round(took * 10) / 10,
         ...callerOf(state),
       },
       'request',

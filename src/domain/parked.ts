@@ -5,7 +5,10 @@ import type { DomainEvent } from './decider.js';
 export const parkedStream = (name: ParkedName): string => `parked-${name}`;
 
 /** The process managers that park. */
-export type ParkedName = 'purchase' | 'notification' | 'refund';
+export const PARKED_NAMES = ['purchase', 'notification', 'refund'] as const;
+
+/** One of them. */
+export type ParkedName = (typeof PARKED_NAMES)[number];
 
 /**
  * Given up for good, with its cause; all other work went on. `entity` is the transaction's id (`purchase`), the gift's (`notification`) or the refund's (`refund`),

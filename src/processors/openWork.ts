@@ -53,11 +53,17 @@ export interface OpenWork {
   checkpoint(): Position | undefined;
   /** How many purchases and refunds are open. */
   readonly size: number;
+  /** How far the feed has been looked at; `undefined` at the log's beginning. */
+  readonly position: Position | undefined;
+  /** The time of the first event of the purchase or refund that has been open for longest: ISO 8601; `undefined` where none is open. */
+  readonly oldestAt: string | undefined;
 }
 
 /** An open purchase or refund, and the position that the feed stood at before its first event. */
 interface Entry<W> {
   readonly before: Position | undefined;
+  /** The time of its first event. */
+  readonly at: string;
   work: W;
 }
 
@@ -75,7 +81,7 @@ export function openWork(from: Position | undefined): OpenWork {
     const entry = purchases.get(transactionId);
     const { work, intents } = reactToPurchase(entry?.work, event as unknown as PurchaseTrigger, seenOf(event));
     if (work === undefined) purchases.delete(transactionId);
-    else if (entry === undefined) purchases.set(transactionId, { before: position, work });
+    else if (entry === undefined) purchases.set(transactionId, { before: position, at: event.at, work });
     else entry.work = work;
     return intents;
   };
@@ -84,7 +90,7 @@ export function openWork(from: Position | undefined): OpenWork {
     const entry = refunds.get(refundId);
     const { work, intents } = reactToRefund(entry?.work, event as unknown as RefundEvent | WorkParked, refundId, transactionId, seenOf(event));
     if (work === undefined) refunds.delete(refundId);
-    else if (entry === undefined) refunds.set(refundId, { before: position, work });
+    else if (entry === undefined) refunds.set(refundId, { before: position, at: event.at, work });
     else entry.work = work;
     return intents;
   };
@@ -177,6 +183,15 @@ export function openWork(from: Position | undefined): OpenWork {
     },
     get size() {
       return purchases.size + refunds.size;
+    },
+    get position() {
+      return position;
+    },
+    get oldestAt() {
+      const [purchase] = purchases.values();
+      const [refund] = refunds.values();
+      if (purchase === undefined || refund === undefined) return purchase?.at ?? refund?.at;
+      return purchase.at < refund.at ? purchase.at : refund.at;
     },
   };
 }

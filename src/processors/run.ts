@@ -5,13 +5,14 @@ import type { Records } from '../ports/readStore.js';
 import { acquireLease, LEASE_MS, pause } from '../projections/lease.js';
 import { PATIENCE, type Patience } from './retry.js';
 import { type SessionDeps, workThrough } from './session.js';
+import { type ProcessStatus, processTally } from './status.js';
 
 const LEASE = 'purchase-process';
 const CHECKPOINT = 'checkpoint/purchase-process';
 const RESTART_MS = 500;
 
 /** What the process managers work with. */
-export interface ProcessorDeps extends Omit<SessionDeps, 'now' | 'patience'> {
+export interface ProcessorDeps extends Omit<SessionDeps, 'now' | 'patience' | 'tally'> {
   /** Keeps lease and checkpoint. Losing either loses and repeats nothing. */
   readonly records: Records;
   /** Milliseconds since the epoch; default the system's clock. */
@@ -23,6 +24,8 @@ export interface ProcessorDeps extends Omit<SessionDeps, 'now' | 'patience'> {
 
 /** The running process managers. */
 export interface Processors {
+  /** How they fare in this process. */
+  status(): ProcessStatus;
   /** Takes on nothing new, finishes what runs, gives the lease to whoever waits for it. */
   close(): Promise<void>;
 }
@@ -38,7 +41,8 @@ export function runProcessors({ records, now = Date.now, patience, leaseMs = LEA
   const { events, logger } = deps;
   const stop = new AbortController();
   const holder = randomUUID();
-  const session: SessionDeps = { ...deps, now, patience: { ...PATIENCE, ...patience } };
+  const tally = processTally();
+  const session: SessionDeps = { ...deps, now, tally, patience: { ...PATIENCE, ...patience } };
 
   const lastCheckpoint = async (): Promise<Position | undefined> => {
     const stored = await records.get<Checkpoint>(CHECKPOINT);
@@ -71,6 +75,7 @@ export function runProcessors({ records, now = Date.now, patience, leaseMs = LEA
   })();
 
   return {
+    status: tally.status,
     close() {
       stop.abort();
       return working;

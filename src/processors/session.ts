@@ -14,6 +14,7 @@ import { openPool, type Pool } from './pool.js';
 import { afterFailure, type Patience } from './retry.js';
 import { refund } from './refundStep.js';
 import type { Seen } from './seen.js';
+import type { ProcessTally } from './status.js';
 import { tell, type TellDeps, type TellMemory } from './tellStep.js';
 import { walletPayments } from './walletPayments.js';
 import { writer as openWriter } from './writing.js';
@@ -37,6 +38,7 @@ export interface SessionDeps extends Pick<ChargeDeps, 'paymentMethod'>, Pick<Tel
   readonly logger: Logger;
   readonly now: () => number;
   readonly patience: Patience;
+  readonly tally: ProcessTally;
 }
 
 /** One piece of work, tried until it is done or parked. */
@@ -65,7 +67,7 @@ export interface SessionOptions {
 
 /** Works until `signal`; what runs then is finished first. @throws Error when the feed breaks. */
 export async function workThrough(deps: SessionDeps, { from, checkpoint, signal, held }: SessionOptions): Promise<void> {
-  const { events, logger, now, patience } = deps;
+  const { events, logger, now, patience, tally } = deps;
   const open = openWork(from);
   const writer = openWriter(events, now);
   const pools = { charge: openPool(CHARGES_AT_ONCE), issue: openPool(GIFTS_AT_ONCE), tell: openPool(TELLINGS_AT_ONCE), refund: openPool(REFUNDS_AT_ONCE) };
@@ -90,6 +92,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     mayAct();
     const event: WorkParked = { type: 'WorkParked', data: { entity, transaction_id: transactionId, step, cause: why, event_id: asked.id } };
     await writer.append(parkedStream(name), event, 'any', { commandId: `park-${step}-${entity}`, cause: asked });
+    tally.parked(step);
     logger.error({ step, entity: entity.slice(0, 6), cause: why }, 'parked: it could not be done');
   };
 
@@ -101,6 +104,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
         await job.run(number);
       } catch (error) {
         if (signal.aborted) return;
+        tally.failed(job.parkAs.step);
         again = afterFailure(error, number, now() - since, patience, Math.random());
         if (number === 1) logger.warn({ err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) }, 'not done at the first attempt');
       }
@@ -110,7 +114,11 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
         logger.warn({ err: error }, 'not parked yet');
         again = { waitMs: patience.retryAtMostMs };
       }
-      if (again === undefined || 'cause' in again) return void inHand.delete(job.key);
+      if (again === undefined || 'cause' in again) {
+        inHand.delete(job.key);
+        tally.done(job.parkAs.step);
+        return;
+      }
       const wait = setTimeout(() => {
         waits.delete(wait);
         attempt(job, number + 1, since);
@@ -122,6 +130,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
   const takeOn = (job: Job): void => {
     if (signal.aborted || inHand.has(job.key)) return;
     inHand.add(job.key);
+    tally.takenOn(job.parkAs.step);
     attempt(job, 1, now());
   };
 
@@ -215,6 +224,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
   };
 
   let caughtUp = false;
+  tally.begin(() => ({ caughtUp, position: open.position, open: open.size, oldestAt: open.oldestAt }));
   try {
     for await (const batch of events.follow(from, { types: FEED_TYPES }, { signal, batchSize: BATCH_SIZE })) {
       for (const event of batch.events) {
@@ -234,6 +244,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     const late = new AbortController();
     await Promise.race([Promise.all(Object.values(pools).map((pool) => pool.stop())), pause(FINISH_MS, late.signal)]);
     late.abort();
+    tally.end();
     await save();
   }
 }

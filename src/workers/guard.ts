@@ -2,7 +2,7 @@
  * Between us and one provider: a breaker, so that a provider in trouble is left alone and nobody waits for it; and its own word for how long
  * it wants to be left alone (`Retry-After`). One a provider and process.
  */
-import { BrokenCircuitError, circuitBreaker, ConsecutiveBreaker, ExponentialBackoff, handleWhen } from 'cockatiel';
+import { BrokenCircuitError, circuitBreaker, CircuitState, ConsecutiveBreaker, ExponentialBackoff, handleWhen } from 'cockatiel';
 import type { Logger } from 'pino';
 import { NotNowError, TroubleError } from './trouble.js';
 
@@ -12,6 +12,23 @@ export interface GuardOptions {
   readonly failures?: number;
   /** How long it is open at first, milliseconds; longer each time that the one request it then lets through fails too. */
   readonly openMs?: number;
+  readonly watch?: GuardWatch;
+}
+
+/** How a provider's breaker stands: `half_open` lets one request through, to see whether the provider works again. */
+export type BreakerState = 'closed' | 'open' | 'half_open';
+
+/**
+ * What came of a call: `answered`, be it a refusal; `trouble`: the provider's; `not_now`: it wants to be left alone; `kept_back`: it was not
+ * called, since it wants or is to be left alone.
+ */
+export type CallOutcome = 'answered' | 'trouble' | 'not_now' | 'kept_back';
+
+/** Told of every call to a provider, for metrics. */
+export interface GuardWatch {
+  /** A guard of this provider has been made. `state`: how its breaker stands, whenever it is asked. */
+  opened(provider: string, state: () => BreakerState): void;
+  called(provider: string, outcome: CallOutcome, milliseconds: number): void;
 }
 
 /** Calls one provider. */
@@ -28,7 +45,7 @@ const OPEN_MS = 1_000;
 const OPEN_AT_MOST_MS = 30_000;
 
 /** The guard of a provider. `now`: milliseconds since the epoch. */
-export function guard(provider: string, logger: Logger, now: () => number, { failures = FAILURES, openMs = OPEN_MS }: GuardOptions = {}): Guard {
+export function guard(provider: string, logger: Logger, now: () => number, { failures = FAILURES, openMs = OPEN_MS, watch }: GuardOptions = {}): Guard {
   const breaker = circuitBreaker(
     handleWhen((error) => error instanceof TroubleError),
     { halfOpenAfter: new ExponentialBackoff({ initialDelay: openMs, maxDelay: Math.max(openMs, OPEN_AT_MOST_MS) }), breaker: new ConsecutiveBreaker(failures) },
@@ -36,18 +53,50 @@ export function guard(provider: string, logger: Logger, now: () => number, { fai
   breaker.onBreak(() => logger.error({ provider }, 'a provider is in trouble: it is left alone for a while'));
   breaker.onReset(() => logger.info({ provider }, 'a provider works again'));
   let quietUntil = 0;
+  watch?.opened(provider, () => STATES[breaker.state]);
+
+  const guarded = async <T>(call: () => Promise<T>): Promise<T> => {
+    const quietMs = quietUntil - now();
+    if (quietMs > 0) throw new KeptBackError(`${provider} wants to be left alone for a while`, quietMs);
+    try {
+      return await breaker.execute(call);
+    } catch (error) {
+      if (error instanceof BrokenCircuitError) throw new KeptBackError(`${provider} is in trouble and left alone for a while`, openMs);
+      if (error instanceof NotNowError) quietUntil = Math.max(quietUntil, now() + error.afterMs);
+      throw error;
+    }
+  };
 
   return {
     async run(call) {
-      const quietMs = quietUntil - now();
-      if (quietMs > 0) throw new NotNowError(`${provider} wants to be left alone for a while`, quietMs);
+      const began = performance.now();
+      const told = (outcome: CallOutcome): void => watch?.called(provider, outcome, performance.now() - began);
       try {
-        return await breaker.execute(call);
+        const answer = await guarded(call);
+        told('answered');
+        return answer;
       } catch (error) {
-        if (error instanceof BrokenCircuitError) throw new NotNowError(`${provider} is in trouble and left alone for a while`, openMs);
-        if (error instanceof NotNowError) quietUntil = Math.max(quietUntil, now() + error.afterMs);
+        told(outcomeOf(error));
         throw error;
       }
     },
   };
+}
+
+/** The provider was not called. */
+class KeptBackError extends NotNowError {}
+
+const STATES: Readonly<Record<CircuitState, BreakerState>> = {
+  [CircuitState.Closed]: 'closed',
+  [CircuitState.Open]: 'open',
+  [CircuitState.HalfOpen]: 'half_open',
+  // Only ever by hand.
+  [CircuitState.Isolated]: 'open',
+};
+
+function outcomeOf(error: unknown): CallOutcome {
+  if (error instanceof KeptBackError) return 'kept_back';
+  if (error instanceof NotNowError) return 'not_now';
+  // A refusal is an answer too.
+  return error instanceof TroubleError ? 'trouble' : 'answered';
 }

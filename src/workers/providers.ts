@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Records } from '../ports/readStore.js';
 import type { ProviderSettings } from '../providerSettings.js';
+import type { GuardOptions, GuardWatch } from './guard.js';
 import type { NotificationProvider } from './notifications/simulated.js';
 import type { PaymentProvider } from './payments/simulated.js';
 
@@ -11,6 +12,8 @@ export interface ProviderDeps {
   readonly records: Records;
   readonly hash: KeyedHash;
   readonly logger: Logger;
+  /** Told of every call to a real provider. */
+  readonly watch?: GuardWatch;
 }
 
 /** The real providers among those chosen; the others are simulated. */
@@ -21,13 +24,15 @@ export interface Providers {
 
 /** Opens them. @throws UnavailableError when the records can't be reached */
 export async function openProviders({ stripe, twilio, fcm }: ProviderSettings, deps: ProviderDeps): Promise<Providers> {
+  const guard = guardOptions(deps);
   return {
-    ...(stripe === undefined ? {} : { payments: (await import('./payments/stripe.js')).stripePayments(stripe, { ...deps, now: Date.now }) }),
+    ...(stripe === undefined ? {} : { payments: (await import('./payments/stripe.js')).stripePayments(stripe, { ...deps, guard, now: Date.now }) }),
     ...(twilio === undefined || fcm === undefined ? {} : { notifications: await openNotifications({ twilio, fcm }, deps) }),
   };
 }
 
-async function openNotifications({ twilio, fcm }: Required<Pick<ProviderSettings, 'twilio' | 'fcm'>>, { records, hash, logger }: ProviderDeps): Promise<NotificationProvider> {
+async function openNotifications({ twilio, fcm }: Required<Pick<ProviderSettings, 'twilio' | 'fcm'>>, deps: ProviderDeps): Promise<NotificationProvider> {
+  const { records, hash, logger } = deps;
   const [{ twilioSms }, { fcmPush }, { openLedger }, { smsLimits }, { byChannel }] = await Promise.all([
     import('./notifications/twilio.js'),
     import('./notifications/fcm.js'),
@@ -36,7 +41,10 @@ async function openNotifications({ twilio, fcm }: Required<Pick<ProviderSettings
     import('./notifications/real.js'),
   ]);
   const now = Date.now;
+  const common = { logger, now, guard: guardOptions(deps) };
   const ledger = await openLedger(records, now);
   const limits = smsLimits(records, hash, now);
-  return byChannel({ sms: twilioSms(twilio, { logger, ledger, limits, now }), push: fcmPush(fcm, { logger, ledger, now }) });
+  return byChannel({ sms: twilioSms(twilio, { ...common, ledger, limits }), push: fcmPush(fcm, { ...common, ledger }) });
 }
+
+const guardOptions = ({ watch }: ProviderDeps): GuardOptions => (watch === undefined ? {} : { watch });

@@ -164,7 +164,7 @@ test('405 with Allow for every other method of a path, 404 for no path, with and
     for (const one of method === 'GET' ? ['GET', 'HEAD'] : [method]) known.add(one);
     methods.set(target, known);
   }
-  for (const path of ['/healthz', '/readyz', '/openapi.json', '/docs']) methods.set(path, new Set(['GET', 'HEAD']));
+  for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs']) methods.set(path, new Set(['GET', 'HEAD']));
   const token = await service.userToken('ann');
   for (const [path, allowed] of methods) {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND'].filter((one) => !allowed.has(one))) {
@@ -175,7 +175,7 @@ test('405 with Allow for every other method of a path, 404 for no path, with and
       }
     }
   }
-  for (const path of ['/', '/api', '/api/v2', '/api/v2/', '/api/v1/gifts/x', '/api/v2/gifts', '/api/v2/gifts/', `/api/v2/gifts/${gift}/nothing`, '/oauth', '/API/V3/x', '//', '/g', '/favicon.ico', '/.env', '/ops', '/metrics']) {
+  for (const path of ['/', '/api', '/api/v2', '/api/v2/', '/api/v1/gifts/x', '/api/v2/gifts', '/api/v2/gifts/', `/api/v2/gifts/${gift}/nothing`, '/oauth', '/API/V3/x', '//', '/g', '/favicon.ico', '/.env', '/ops']) {
     for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS']) for (const asking of [{}, { token }]) refused(await ask(method, path, asking), 404, 'Not found.');
   }
 });

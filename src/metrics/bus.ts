@@ -1,0 +1,57 @@
+/** The bus as it is used here: how long answers take, and which requests fail and why. */
+import { type Bus, DeadlineError, NoRespondersError, RemoteError, type Unsubscribe } from '../ports/bus.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { counts } from './counts.js';
+import type { Exposition } from './exposition.js';
+import { type Histogram, histogram } from './histogram.js';
+
+/** The same bus; its requests are counted and timed by subject. */
+export function measuredBus(bus: Bus, show: Exposition): Bus {
+  const outcomes = counts(2);
+  const durations = new Map<string, Histogram>();
+  show.counter({ name: 'gift_bus_requests_total', help: 'Requests on the bus by subject and outcome: ok, no_responders, deadline, remote, unavailable, other', labels: ['subject', 'outcome'] }, outcomes.samples);
+  show.histogram({ name: 'gift_bus_request_duration_seconds', help: 'Time from a request on the bus to its answer', labels: ['subject'] }, function* () {
+    for (const [subject, one] of durations) yield [[subject], one];
+  });
+  const answers = counts(2);
+  show.counter({ name: 'gift_worker_answers_total', help: 'What workers answered on the bus, by subject and outcome; later and impossible: they could not, error: nobody knows', labels: ['subject', 'outcome'] }, answers.samples);
+  const timesOf = (subject: string): Histogram => {
+    const known = durations.get(subject) ?? histogram();
+    durations.set(subject, known);
+    return known;
+  };
+  return {
+    ...bus,
+    async request<R>(subject: string, payload: object, options: { timeoutMs: number }): Promise<R> {
+      const began = performance.now();
+      try {
+        const reply = await bus.request<R>(subject, payload, options);
+        timesOf(subject).observe((performance.now() - began) / 1000);
+        outcomes.add(subject, 'ok');
+        return reply;
+      } catch (error) {
+        outcomes.add(subject, outcomeOf(error));
+        throw error;
+      }
+    },
+    async serve<P>(subject: string, queue: string, handler: (payload: P) => Promise<object>): Promise<Unsubscribe> {
+      return bus.serve<P>(subject, queue, async (payload) => {
+        try {
+          const reply = await handler(payload);
+          answers.add(subject, 'outcome' in reply && typeof reply.outcome === 'string' ? reply.outcome : 'ok');
+          return reply;
+        } catch (error) {
+          answers.add(subject, 'error');
+          throw error;
+        }
+      });
+    },
+  };
+}
+
+function outcomeOf(error: unknown): string {
+  if (error instanceof NoRespondersError) return 'no_responders';
+  if (error instanceof DeadlineError) return 'deadline';
+  if (error instanceof RemoteError) return 'remote';
+  return error instanceof UnavailableError ? 'unavailable' : 'other';
+}

@@ -1,0 +1,23 @@
+/** Counters by a few words, in plain maps. The words come from the program, so there are few of each. */
+import type { Sample } from './exposition.js';
+
+/** Counts by one or two labels. */
+export interface Counts {
+  add(first: string, second?: string): void;
+  samples(): Iterable<Sample>;
+}
+
+/** No counts yet. `labels`: how many words name a count. */
+export function counts(labels: 1 | 2): Counts {
+  const byFirst = new Map<string, Map<string, number>>();
+  return {
+    add(first, second = '') {
+      let bySecond = byFirst.get(first);
+      if (bySecond === undefined) byFirst.set(first, (bySecond = new Map()));
+      bySecond.set(second, (bySecond.get(second) ?? 0) + 1);
+    },
+    *samples() {
+      for (const [first, bySecond] of byFirst) for (const [second, count] of bySecond) yield [labels === 1 ? [first] : [first, second], count];
+    },
+  };
+}

@@ -1,0 +1,68 @@
+/** What is counted in plain numbers, told to prom-client when somebody asks: it names, checks and writes the samples. */
+import type { Metric, Registry } from 'prom-client';
+import type { Histogram } from './histogram.js';
+
+/** Label values of one sample, in the order of the metric's label names. */
+export type LabelValues = readonly (string | number)[];
+
+/** One value of a metric. */
+export type Sample = readonly [labels: LabelValues, value: number];
+
+/** Name, meaning and labels of a metric. Label values come from the program alone (route patterns, subjects, names of projections), never from callers. */
+export interface MetricText {
+  readonly name: string;
+  readonly help: string;
+  readonly labels?: readonly string[];
+}
+
+/** Reads the values of a metric as they are now. */
+export type ReadSamples = () => Iterable<Sample> | Promise<Iterable<Sample>>;
+
+/** A value as prom-client writes it. */
+interface Value {
+  readonly metricName?: string;
+  readonly labels: Readonly<Record<string, string | number>>;
+  readonly value: number;
+}
+
+/** Metrics of one registry. */
+export interface Exposition {
+  counter(text: MetricText, read: ReadSamples): void;
+  gauge(text: MetricText, read: ReadSamples): void;
+  histogram(text: MetricText, read: () => Iterable<readonly [labels: LabelValues, histogram: Histogram]>): void;
+}
+
+/** Adds metrics to a registry. @throws Error when a name is taken */
+export function exposition(registry: Registry): Exposition {
+  const register = (type: 'counter' | 'gauge' | 'histogram', { name, help }: MetricText, values: () => Promise<Value[]>): void => {
+    const metric = { name, help, type, get: async () => ({ name, help, type, aggregator: 'sum', values: await values() }) };
+    // The registry asks nothing of a metric but its name and `get`.
+    registry.registerMetric(metric as unknown as Metric);
+  };
+  const plain = (type: 'counter' | 'gauge') => (text: MetricText, read: ReadSamples): void => {
+    register(type, text, async () => Array.from(await read(), ([labels, value]) => ({ labels: named(text, labels), value })));
+  };
+  return {
+    counter: plain('counter'),
+    gauge: plain('gauge'),
+    histogram(text, read) {
+      register('histogram', text, async () => Array.from(read(), ([labels, one]) => valuesOf(text.name, named(text, labels), one)).flat());
+    },
+  };
+}
+
+function named({ labels = [] }: MetricText, values: LabelValues): Record<string, string | number> {
+  return Object.fromEntries(labels.map((label, at) => [label, values[at] ?? '']));
+}
+
+/** Buckets count everything up to their bound; the last is the count. */
+function valuesOf(name: string, labels: Value['labels'], { bounds, counts, sum }: Histogram): Value[] {
+  const values: Value[] = [];
+  let count = 0;
+  for (const [bucket, inBucket] of counts.entries()) {
+    count += inBucket;
+    values.push({ metricName: `${name}_bucket`, labels: { ...labels, le: bounds[bucket] ?? '+Inf' }, value: count });
+  }
+  values.push({ metricName: `${name}_sum`, labels, value: sum }, { metricName: `${name}_count`, labels, value: count });
+  return values;
+}

@@ -1,0 +1,54 @@
+/** The metrics of one process, in Prometheus' text format. No personal or secret value is ever a label; every label has few values. */
+import { Registry } from 'prom-client';
+import type { Engines } from '../engines.js';
+import type { ProcessStatus } from '../processors/status.js';
+import type { Projection } from '../projections/projection.js';
+import type { GuardWatch } from '../workers/guard.js';
+import { measuredBus } from './bus.js';
+import { measuredEventStore } from './eventStore.js';
+import { exposition } from './exposition.js';
+import { type ProcessOptions, showProcess } from './nodeProcess.js';
+import { showProcesses } from './processes.js';
+import { countProviderCalls } from './providers.js';
+import { type RequestTally, countRequests } from './requests.js';
+import { showState } from './state.js';
+
+/** What counts, and what shows the counts. */
+export interface Metrics {
+  /** To be told of every answer. */
+  readonly requests: RequestTally;
+  /** To be told of every call of a provider. */
+  readonly providers: GuardWatch;
+  /** The same engines, measured. */
+  measure(engines: Engines): Engines;
+  /** Shows how the installation stands, too. Called once. `processes`: of this process, where it runs them. */
+  watch(engines: Engines, projections: readonly Projection[], processes: () => ProcessStatus | undefined): void;
+  /** Everything as it is now. */
+  text(): Promise<string>;
+  /** Of `text`. */
+  readonly contentType: string;
+  close(): Promise<void>;
+}
+
+/** Begins to count. */
+export function openMetrics(options: ProcessOptions): Metrics {
+  const registry = new Registry();
+  const show = exposition(registry);
+  const requests = countRequests(show);
+  const providers = countProviderCalls(show);
+  const shown = showProcess(show, options);
+  return {
+    requests,
+    providers,
+    measure: (engines) => ({ ...engines, events: measuredEventStore(engines.events, show), bus: measuredBus(engines.bus, show) }),
+    watch(engines, projections, processes) {
+      showProcesses(show, processes);
+      showState(show, { engines, projections, processes });
+    },
+    text: async () => registry.metrics(),
+    contentType: registry.contentType,
+    async close() {
+      shown.close();
+    },
+  };
+}

@@ -1,0 +1,33 @@
+/** How much parked work waits for support, from the streams that hold it: each look reads what has come since the last. */
+import { PARKED_NAMES, parkedStream, type ParkedName } from '../domain/parked.js';
+import type { EventStore } from '../ports/eventStore.js';
+
+/** Events read at a time. */
+const PAGE = 500;
+
+/** Counts parked work by process manager. @throws UnavailableError */
+export function parkedWork(events: EventStore): () => Promise<ReadonlyMap<ParkedName, number>> {
+  const known = new Map(PARKED_NAMES.map((name) => [name, { next: 0, open: new Set<string>() }]));
+  let looking: Promise<void> = Promise.resolve();
+
+  const look = async (): Promise<void> => {
+    for (const [name, state] of known) {
+      for (let full = true; full; ) {
+        const page = await events.read(parkedStream(name), { from: state.next, limit: PAGE });
+        for (const event of page) {
+          const { entity, step } = event.data as { readonly entity: string; readonly step: string };
+          state.open.add(`${step}/${entity}`);
+          state.next = event.revision + 1;
+        }
+        full = page.length === PAGE;
+      }
+    }
+  };
+
+  return async () => {
+    // One look at a time: two would take the same events in twice.
+    looking = looking.then(look, look);
+    await looking;
+    return new Map([...known].map(([name, { open }]) => [name, open.size]));
+  };
+}

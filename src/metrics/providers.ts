@@ -1,0 +1,31 @@
+/** What providers answer, how long they take, and how their breakers stand. */
+import type { BreakerState, GuardWatch } from '../workers/guard.js';
+import { counts } from './counts.js';
+import type { Exposition, Sample } from './exposition.js';
+import { type Histogram, histogram } from './histogram.js';
+
+const STATES: readonly BreakerState[] = ['closed', 'half_open', 'open'];
+
+/** Counts calls of providers. */
+export function countProviderCalls(show: Exposition): GuardWatch {
+  const calls = counts(2);
+  const durations = new Map<string, Histogram>();
+  const breakers = new Map<string, () => BreakerState>();
+  show.counter({ name: 'gift_provider_calls_total', help: 'Calls of real providers by outcome: answered, trouble, not_now, kept_back (not made)', labels: ['provider', 'outcome'] }, calls.samples);
+  show.histogram({ name: 'gift_provider_call_duration_seconds', help: 'Time that calls of real providers took', labels: ['provider'] }, function* () {
+    for (const [provider, one] of durations) yield [[provider], one];
+  });
+  show.gauge({ name: 'gift_provider_breaker_state', help: 'State of a provider\'s breaker: 1 for the one that it is in', labels: ['provider', 'state'] }, function* (): Iterable<Sample> {
+    for (const [provider, now] of breakers) for (const state of STATES) yield [[provider, state], now() === state ? 1 : 0];
+  });
+  return {
+    opened(provider, state) {
+      breakers.set(provider, state);
+      if (!durations.has(provider)) durations.set(provider, histogram());
+    },
+    called(provider, outcome, milliseconds) {
+      calls.add(provider, outcome);
+      if (outcome !== 'kept_back') durations.get(provider)?.observe(milliseconds / 1000);
+    },
+  };
+}

@@ -1,0 +1,49 @@
+/** Requests by route pattern and status: one call a request, a few additions, nothing allocated once a route has been answered. */
+import type { Exposition } from './exposition.js';
+import { type Histogram, histogram } from './histogram.js';
+
+/** Told of every answer. `route`: the route's pattern; absent: no route of ours. */
+export type RequestTally = (method: string, route: string | undefined, status: number, milliseconds: number) => void;
+
+/** What a client sends as a method is its own affair: others count together. */
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'PUT', 'DELETE', 'OPTIONS']);
+
+interface RouteTally {
+  readonly method: string;
+  readonly route: string;
+  readonly durations: Histogram;
+  /** Answers by status. */
+  readonly statuses: Map<number, number>;
+}
+
+/** Counts requests, and shows them as `gift_http_requests_total` and `gift_http_request_duration_seconds`. */
+export function countRequests(show: Exposition): RequestTally {
+  const methods = new Map<string, Map<string, RouteTally>>();
+  const all: RouteTally[] = [];
+
+  const begin = (method: string, route: string): RouteTally => {
+    const known = METHODS.has(method) ? method : 'other';
+    let routes = methods.get(known);
+    if (routes === undefined) methods.set(known, (routes = new Map()));
+    let tally = routes.get(route);
+    if (tally === undefined) {
+      tally = { method: known, route, durations: histogram(), statuses: new Map() };
+      routes.set(route, tally);
+      all.push(tally);
+    }
+    return tally;
+  };
+
+  show.counter({ name: 'gift_http_requests_total', help: 'Requests answered, by method, route pattern and status', labels: ['method', 'route', 'status'] }, function* () {
+    for (const { method, route, statuses } of all) for (const [status, count] of statuses) yield [[method, route, status], count];
+  });
+  show.histogram({ name: 'gift_http_request_duration_seconds', help: 'Time from a request to its answer', labels: ['method', 'route'] }, function* () {
+    for (const { method, route, durations } of all) yield [[method, route], durations];
+  });
+
+  return (method, route = 'unknown', status, milliseconds) => {
+    const tally = methods.get(method)?.get(route) ?? begin(method, route);
+    tally.statuses.set(status, (tally.statuses.get(status) ?? 0) + 1);
+    tally.durations.observe(milliseconds / 1000);
+  };
+}

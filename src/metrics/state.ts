@@ -1,0 +1,103 @@
+/** How the installation stands, read from its engines when somebody asks, once a second at most: any process shows it, also when the one that works is dead. */
+import { FEED_TYPES } from '../processors/openWork.js';
+import type { ProcessStatus } from '../processors/status.js';
+import type { Engines } from '../engines.js';
+import { lagBehind } from '../projections/lag.js';
+import { checkpointName, type Projection } from '../projections/projection.js';
+import { listQuarantined } from '../projections/quarantine.js';
+import type { Exposition, MetricText, Sample } from './exposition.js';
+import { parkedWork } from './parkedWork.js';
+
+/** A look serves whoever asks within this time, milliseconds. */
+const FRESH_MS = 1_000;
+/** What an engine does not answer within this time is left out, milliseconds. */
+const DEADLINE_MS = 1_500;
+
+/** What is looked at. */
+export interface StateOptions {
+  readonly engines: Engines;
+  readonly projections: readonly Projection[];
+  /** Of the process managers of this process, where it runs them. */
+  readonly processes: () => ProcessStatus | undefined;
+}
+
+/** Samples by metric. */
+type Found = Readonly<Record<keyof typeof TEXTS, readonly Sample[]>>;
+
+const TEXTS = {
+  up: { name: 'gift_engine_up', help: 'Whether an engine answers: 1 or 0', labels: ['part', 'engine'] },
+  lagSeconds: { name: 'gift_projection_lag_seconds', help: 'Age of the oldest event that a projection has not stored, against the end of the log', labels: ['projection', 'version'] },
+  lagEvents: { name: 'gift_projection_lag_events', help: 'Events that a projection has not stored; counted up to 10000', labels: ['projection', 'version'] },
+  active: { name: 'gift_projection_active', help: 'Whether readers use this version of a projection: 1 or 0', labels: ['projection', 'version'] },
+  quarantined: { name: 'gift_quarantined_documents', help: 'Documents out of service since they could not be folded', labels: ['projection', 'version'] },
+  parked: { name: 'gift_parked_work', help: 'Work that process managers gave up and support has not seen to', labels: ['process'] },
+  processLag: { name: 'gift_process_lag_seconds', help: 'Age of the oldest event that the process managers have not looked at; shown by the process that leads' },
+} as const satisfies Record<string, MetricText>;
+
+/** Shows the installation. */
+export function showState(show: Exposition, { engines, projections, processes }: StateOptions): void {
+  const { events, store, bus } = engines;
+  const parked = parkedWork(events);
+
+  const answers = async ([part, one]: readonly [string, { readonly engine: string; ping(): Promise<void> }]): Promise<Sample> => {
+    const up = await within(one.ping().then(() => 1)).catch(() => 0);
+    return [[part, one.engine], up];
+  };
+
+  const projectionSamples = async (projection: Projection) => {
+    const { name, version, types } = projection;
+    const labels = [name, String(version)];
+    const [position, active, quarantined] = await Promise.all([store.checkpoint(checkpointName(projection)), store.active(name), listQuarantined(store.records, projection)]);
+    const lag = await lagBehind(events, position, types);
+    return { labels, lag, active: active === version ? 1 : 0, quarantined: quarantined.length };
+  };
+
+  const processLag = async (): Promise<readonly Sample[]> => {
+    const status = processes();
+    if (status?.leading !== true) return [];
+    const { seconds } = await lagBehind(events, status.position, FEED_TYPES);
+    return seconds === undefined ? [] : [[[], seconds]];
+  };
+
+  const look = async (): Promise<Found> => {
+    const parts = [['event store', events], ['read store', store], ['bus', bus]] as const;
+    const [up, states, waiting, lag] = await Promise.all([
+      Promise.all(parts.map(answers)),
+      // What can't be measured is not shown as healthy: it is not shown at all, and `up` says why.
+      Promise.all(projections.map((one) => within(projectionSamples(one)).catch(() => undefined))),
+      within(parked()).catch(() => new Map<string, number>()),
+      within(processLag()).catch(() => []),
+    ]);
+    const known = states.filter((state) => state !== undefined);
+    return {
+      up,
+      lagSeconds: known.flatMap(({ labels, lag: { seconds } }): Sample[] => (seconds === undefined ? [] : [[labels, seconds]])),
+      lagEvents: known.flatMap(({ labels, lag: { seconds, events: count } }): Sample[] => (seconds === undefined ? [] : [[labels, count]])),
+      active: known.map(({ labels, active }) => [labels, active]),
+      quarantined: known.map(({ labels, quarantined }) => [labels, quarantined]),
+      parked: [...waiting].map(([name, count]) => [[name], count]),
+      processLag: lag,
+    };
+  };
+
+  let last: { readonly at: number; readonly found: Promise<Found> } | undefined;
+  const recent = (): Promise<Found> => {
+    if (last === undefined || performance.now() - last.at > FRESH_MS) last = { at: performance.now(), found: look() };
+    return last.found;
+  };
+  for (const key of Object.keys(TEXTS) as (keyof typeof TEXTS)[]) show.gauge(TEXTS[key], async () => (await recent())[key]);
+}
+
+/** @throws Error when it takes too long. What it then still does is of no interest to anybody. */
+async function within<T>(work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('late')), DEADLINE_MS);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+    work.catch(() => undefined);
+  }
+}

@@ -1,0 +1,118 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { parse } from 'yaml';
+import { namesOf } from '../support/exposed.js';
+import { startService } from '../support/service.js';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const test = suite('monitoring');
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly for?: string;
+  readonly labels: { readonly severity: string };
+  readonly annotations: { readonly summary: string; readonly runbook: string };
+}
+
+interface Panel {
+  readonly id: number;
+  readonly type: string;
+  readonly title: string;
+  readonly gridPos: { readonly h: number; readonly w: number; readonly x: number; readonly y: number };
+  readonly targets?: readonly { readonly expr: string; readonly refId: string }[];
+}
+
+const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
+const rules = (parse(textOf('deploy/prometheus-alerts.yml'), { strict: true, uniqueKeys: true }) as { groups: { rules: Rule[] }[] }).groups.flatMap((group) => group.rules);
+const dashboard = JSON.parse(textOf('deploy/grafana-dashboard.json')) as { title: string; uid: string; panels: Panel[]; templating: { list: { name: string; definition?: string }[] } };
+
+/** PromQL's own words that are used here (https://prometheus.io/docs/prometheus/latest/querying/). */
+const WORDS = new Set(['sum', 'min', 'max', 'count', 'rate', 'increase', 'histogram_quantile', 'predict_linear', 'vector', 'time', 'or', 'by', 'label_values']);
+/** What Prometheus itself adds to every target. */
+const PROMETHEUS_OWN = new Set(['up']);
+
+/** The metrics that a query names: identifiers that are neither words of the language nor labels. @throws Error for brackets that do not match */
+function metricsOf(query: string): string[] {
+  const open: string[] = [];
+  const pairs: Readonly<Record<string, string>> = { ')': '(', '}': '{', ']': '[' };
+  const outside = query.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
+  for (const sign of outside) {
+    if ('({['.includes(sign)) open.push(sign);
+    else if (sign in pairs && open.pop() !== pairs[sign]) throw new Error(`brackets of ${query}`);
+  }
+  if (open.length > 0) throw new Error(`brackets of ${query}`);
+  // Labels stand in braces, behind `by`, and behind the comma of label_values; durations in brackets.
+  const bare = outside.replaceAll(/\{[^}]*\}|\[[^\]]*\]|by \([^)]*\)/g, ' ').replaceAll(/label_values\((\w+), \w+\)/g, '$1');
+  return [...bare.matchAll(/(?<![\w.])[a-z_][a-z0-9_]*/gi)].map(([word]) => word).filter((word) => !WORDS.has(word) && !/^e\d/.test(word));
+}
+
+test('every query of alerts and dashboard names metrics that the service has', async () => {
+  const service = await startService({ split: false });
+  let names: Set<string>;
+  try {
+    names = namesOf((await service.ask('GET', '/metrics')).text);
+  } finally {
+    await service.close();
+  }
+  assert.ok(names.size > 30);
+  const queries = [...rules.map((rule) => rule.expr), ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)), ...dashboard.templating.list.flatMap(({ definition }) => definition ?? [])];
+  assert.ok(queries.length > 40);
+  const used = new Set<string>();
+  for (const query of queries) {
+    const metrics = metricsOf(query);
+    assert.ok(metrics.length > 0, query);
+    for (const metric of metrics) {
+      assert.ok(names.has(metric) || PROMETHEUS_OWN.has(metric), `${metric} in ${query}`);
+      used.add(metric.replace(/_(bucket|sum|count)$/, ''));
+    }
+  }
+  const forgotten = [...names].map((name) => name.replace(/_(bucket|sum|count)$/, '')).filter((name) => !used.has(name));
+  // What is for looking into a case alone.
+  assert.equal([...new Set(forgotten)].toSorted(), ['nodejs_eventloop_lag_mean_seconds', 'nodejs_eventloop_lag_p50_seconds']);
+});
+
+test('the check sees a metric that is not there', () => {
+  assert.equal(metricsOf('sum by (le) (rate(gift_a_bucket{x="gift_b"}[5m])) / gift_c > 1e9 or vector(0)'), ['gift_a_bucket', 'gift_c']);
+  assert.equal(metricsOf('label_values(gift_build_info, instance)'), ['gift_build_info']);
+  assert.throws(() => metricsOf('sum(rate(x[5m])'), /brackets/);
+});
+
+test('alerts: each with its own name, a severity, a summary and a chapter of the runbook', () => {
+  assert.ok(rules.length >= 10);
+  assert.is(new Set(rules.map(({ alert }) => alert)).size, rules.length);
+  const chapters = existsSync(join(ROOT, 'docs/runbook.md')) ? [...textOf('docs/runbook.md').matchAll(/^## (.+)$/gm)].map(([, title]) => title!.toLowerCase().replaceAll(' ', '-')) : undefined;
+  for (const { alert, labels, annotations, for: wait } of rules) {
+    assert.match(alert, /^Gift[A-Z]\w+$/);
+    assert.ok(['critical', 'warning'].includes(labels.severity), alert);
+    assert.ok(annotations.summary.length > 10, alert);
+    assert.match(wait ?? '1m', /^\d+[smh]$/);
+    const [, chapter] = /^docs\/runbook\.md#([a-z-]+)$/.exec(annotations.runbook) ?? [];
+    assert.ok(chapter !== undefined, alert);
+    if (chapters !== undefined) assert.ok(chapters.includes(chapter), `${alert}: no chapter ${chapter}`);
+  }
+  const { rule_files, scrape_configs } = parse(textOf('deploy/prometheus.yml')) as { rule_files: string[]; scrape_configs: { job_name: string }[] };
+  assert.ok(rule_files.every((file) => existsSync(join(ROOT, 'deploy', file))));
+  assert.ok(rules.some(({ expr }) => expr.includes(`job="${scrape_configs[0]!.job_name}"`)));
+});
+
+test('the dashboard: panels with ids and places of their own', () => {
+  const { panels } = dashboard;
+  assert.is(new Set(panels.map(({ id }) => id)).size, panels.length);
+  const taken = new Set<string>();
+  for (const { title, type, targets, gridPos: { h, w, x, y } } of panels) {
+    assert.ok(title !== '' && (type === 'row' || (targets?.length ?? 0) > 0), title);
+    assert.ok(x + w <= 24, title);
+    for (let column = x; column < x + w; column++) {
+      for (let line = y; line < y + h; line++) {
+        assert.not(taken.has(`${column},${line}`), title);
+        taken.add(`${column},${line}`);
+      }
+    }
+  }
+});
+
+test.run();

@@ -1,0 +1,151 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Engines } from '../../src/engines.js';
+import { showProcess } from '../../src/metrics/nodeProcess.js';
+import { parkedWork } from '../../src/metrics/parkedWork.js';
+import { showProcesses } from '../../src/metrics/processes.js';
+import { showState } from '../../src/metrics/state.js';
+import { parkedStream } from '../../src/domain/parked.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
+import { processTally } from '../../src/processors/status.js';
+import { gifts } from '../../src/projections/gifts.js';
+import { checkpointName, type Projection } from '../../src/projections/projection.js';
+import { recordQuarantine } from '../../src/projections/quarantine.js';
+import { transactions } from '../../src/projections/transactions.js';
+import { event } from '../support/eventStoreEvents.js';
+import { exposed } from '../support/exposed.js';
+import { type Installation, installation } from '../support/projecting.js';
+
+const test = suite<{ house: Installation }>('installation');
+const PROJECTIONS = [gifts, transactions] as unknown as readonly Projection[];
+const BUS = { engine: 'none', ping: async () => undefined } as unknown as Engines['bus'];
+
+test.before.each(async (context) => {
+  context.house = await installation();
+});
+test.after.each(({ house }) => house.destroy());
+
+const ago = (seconds: number): string => new Date(Date.now() - seconds * 1000).toISOString();
+
+test('a projection that nobody runs falls behind the end of the log', async ({ house: { events, store } }) => {
+  const { show, values } = exposed();
+  showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
+  await events.append('gift-1', [{ ...event('GiftRedeemed'), at: ago(90) }, { ...event('GiftRedeemed'), at: ago(30) }, event('UserAdded')], 'none');
+  const found = await values();
+  const seconds = found.get('gift_projection_lag_seconds{projection="gifts",version="1"}') ?? 0;
+  assert.ok(seconds >= 90 && seconds < 100, String(seconds));
+  assert.is(found.get('gift_projection_lag_events{projection="gifts",version="1"}'), 2);
+  assert.is(found.get('gift_projection_lag_seconds{projection="transactions",version="1"}'), 0, 'nothing of these events concerns it');
+  assert.is(found.get('gift_projection_active{projection="gifts",version="1"}'), 0);
+  for (const part of ['event store",engine="embedded', 'read store",engine="embedded', 'bus",engine="none']) assert.is(found.get(`gift_engine_up{part="${part}"}`), 1, part);
+});
+
+test('what is stored, in use and quarantined shows; a look serves for a second', async ({ house: { events, store } }) => {
+  const { show, values } = exposed();
+  showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
+  const { position } = await events.append('gift-1', [event('GiftRedeemed')], 'none');
+  const collection = { name: gifts.name, version: gifts.version, indexes: gifts.indexes };
+  await store.ensure(collection);
+  await store.write([{ collection, documents: [], checkpoint: { projection: checkpointName(gifts), position } }]);
+  await store.activate(gifts.name, gifts.version);
+  for (const id of ['a', 'b']) await recordQuarantine(store.records, gifts, { documentId: id, eventId: 'e', type: 'GiftIssued', stream: 's', position, cause: 'c' });
+  const found = await values();
+  assert.is(found.get('gift_projection_lag_seconds{projection="gifts",version="1"}'), 0);
+  assert.is(found.get('gift_projection_active{projection="gifts",version="1"}'), 1);
+  assert.is(found.get('gift_quarantined_documents{projection="gifts",version="1"}'), 2);
+  await events.append('gift-2', [event('GiftRedeemed')], 'none');
+  assert.is((await values()).get('gift_projection_lag_events{projection="gifts",version="1"}'), 0);
+  await sleep(1_010);
+  assert.is((await values()).get('gift_projection_lag_events{projection="gifts",version="1"}'), 1);
+});
+
+test('an engine that is gone or silent is down, and what it would have told is not shown as well', async ({ house: { events, store } }) => {
+  const { show, values } = exposed();
+  const gone = async (): Promise<never> => Promise.reject(new UnavailableError('gone'));
+  const silent = async (): Promise<never> => new Promise(() => undefined);
+  const broken = { ...store, ping: silent, checkpoint: gone };
+  showState(show, { engines: { events: { ...events, ping: gone, read: gone }, store: broken, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
+  const began = performance.now();
+  const found = await values();
+  assert.ok(performance.now() - began < 3_000);
+  assert.equal([...found], [['gift_engine_up{part="event store",engine="embedded"}', 0], ['gift_engine_up{part="read store",engine="embedded"}', 0], ['gift_engine_up{part="bus",engine="none"}', 1]]);
+});
+
+test('parked work is counted from its streams, each event once, however many look', async ({ house: { events } }) => {
+  const count = parkedWork(events);
+  assert.equal([...(await count())], [['purchase', 0], ['notification', 0]]);
+  const parked = (entity: string, step: string) => event('WorkParked', { entity, transaction_id: 't', step, cause: 'c', event_id: 'e' });
+  await events.append(parkedStream('purchase'), Array.from({ length: 1_000 }, (_, n) => parked(`t${n}`, 'charge')), 'none');
+  await events.append(parkedStream('notification'), [parked('g1', 'tell'), parked('g1', 'tell')], 'none');
+  const looks = await Promise.all([count(), count(), count()]);
+  for (const look of looks) assert.equal([...look], [['purchase', 1_000], ['notification', 1]]);
+  await events.append(parkedStream('purchase'), [parked('t0', 'charge'), parked('t0', 'issue')], 'any');
+  assert.is((await count()).get('purchase'), 1_001);
+});
+
+test('process managers: who leads, what is open, how old it is, what is in flight; one that stands by shows no lag', async ({ house: { events, store } }) => {
+  const { show, values } = exposed();
+  const tally = processTally();
+  showProcesses(show, tally.status);
+  showState(show, { engines: { events, store, bus: BUS }, projections: [], processes: tally.status });
+  let found = await values();
+  assert.is(found.get('gift_process_leading'), 0);
+  assert.not(found.has('gift_process_open') || found.has('gift_process_lag_seconds') || found.has('gift_process_oldest_open_seconds'));
+  await sleep(1_010);
+  await events.append('transaction-1', [{ ...event('GiftsPurchased'), at: ago(60) }], 'none');
+  tally.begin(() => ({ caughtUp: true, position: undefined, open: 3, oldestAt: ago(20) }));
+  tally.takenOn('charge');
+  tally.takenOn('charge');
+  tally.failed('charge');
+  tally.parked('charge');
+  tally.done('charge');
+  found = await values();
+  assert.equal(['gift_process_leading', 'gift_process_open', 'gift_process_in_flight{step="charge"}', 'gift_process_failures_total{step="charge"}', 'gift_process_parked_total{step="charge"}'].map((name) => found.get(name)), [1, 3, 1, 1, 1]);
+  assert.ok(Math.abs(found.get('gift_process_oldest_open_seconds')! - 20) < 3);
+  assert.ok(found.get('gift_process_lag_seconds')! >= 60);
+  tally.end();
+  found = await values();
+  assert.equal(['gift_process_leading', 'gift_process_in_flight{step="charge"}', 'gift_process_failures_total{step="charge"}'].map((name) => found.get(name)), [0, 0, 1]);
+});
+
+test('a process without process managers shows none of theirs; one with nothing open shows an age of 0', async () => {
+  const { show, values } = exposed();
+  showProcesses(show, () => undefined);
+  assert.is((await values()).size, 0);
+  const idle = exposed();
+  const tally = processTally();
+  tally.begin(() => ({ caughtUp: true, position: '1', open: 0, oldestAt: undefined }));
+  showProcesses(idle.show, tally.status);
+  assert.is((await idle.values()).get('gift_process_oldest_open_seconds'), 0);
+});
+
+test('the process: a held event loop shows, and is forgotten once it was told', async ({ house: { dir } }) => {
+  const { show, values } = exposed();
+  const shown = showProcess(show, { version: '1.2.3', dataDir: dir });
+  try {
+    assert.is((await values()).get('nodejs_eventloop_lag_max_seconds'), 0, 'nothing measured yet');
+    await sleep(50);
+    for (const until = performance.now() + 120; performance.now() < until; );
+    await sleep(50);
+    const held = await values();
+    assert.ok(held.get('nodejs_eventloop_lag_max_seconds')! > 0.08, String(held.get('nodejs_eventloop_lag_max_seconds')));
+    assert.ok(held.get('nodejs_eventloop_lag_p50_seconds')! < held.get('nodejs_eventloop_lag_max_seconds')!);
+    assert.ok(held.get('nodejs_eventloop_utilization')! > 0.2);
+    await sleep(60);
+    const later = await values();
+    assert.ok(later.get('nodejs_eventloop_lag_max_seconds')! < held.get('nodejs_eventloop_lag_max_seconds')!);
+    assert.is(later.get(`gift_build_info{version="1.2.3",node="${process.version}"}`), 1);
+    assert.ok(later.get('process_resident_memory_bytes')! > later.get('nodejs_heap_size_used_bytes')!);
+    assert.ok(later.get('process_cpu_seconds_total')! > 0);
+    assert.ok(Math.abs(later.get('process_start_time_seconds')! - (Date.now() / 1000 - process.uptime())) < 2);
+    assert.ok(later.get('gift_data_dir_free_bytes')! > 0);
+  } finally {
+    shown.close();
+  }
+  const nowhere = exposed();
+  showProcess(nowhere.show, { version: '1', dataDir: '/nowhere/at/all' }).close();
+  assert.not((await nowhere.values()).has('gift_data_dir_free_bytes'));
+});
+
+test.run();

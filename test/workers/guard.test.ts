@@ -1,0 +1,53 @@
+import pino from 'pino';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { countProviderCalls } from '../../src/metrics/providers.js';
+import { guard } from '../../src/workers/guard.js';
+import { NotNowError, RefusedError, TroubleError } from '../../src/workers/trouble.js';
+import { failureOf } from '../support/eventStoreEvents.js';
+import { exposed } from '../support/exposed.js';
+
+const test = suite('guard');
+const SILENT = pino({ level: 'silent' });
+const OPEN_MS = 40;
+
+test('every call shows by its outcome, and the breaker by its state: open after failures in a row, half open for one, closed again', async () => {
+  const { show, values } = exposed();
+  const watch = countProviderCalls(show);
+  const { run } = guard('stripe', SILENT, Date.now, { failures: 2, openMs: OPEN_MS, watch });
+  const fails = (error: Error) => failureOf(run(async () => Promise.reject(error)));
+  const state = async (): Promise<string | undefined> => {
+    const found = await values();
+    const on = ['closed', 'half_open', 'open'].filter((one) => found.get(`gift_provider_breaker_state{provider="stripe",state="${one}"}`) === 1);
+    assert.is(on.length, 1);
+    return on[0];
+  };
+  assert.is(await state(), 'closed');
+  assert.is(await run(async () => 7), 7);
+  await fails(new RefusedError('no'));
+  await fails(new TroubleError('down', { outcomeUnknown: false }));
+  await fails(new TroubleError('down', { outcomeUnknown: true }));
+  assert.is(await state(), 'open');
+  let called = false;
+  const keptBack = await failureOf(run(async () => (called = true)));
+  assert.instance(keptBack, NotNowError);
+  assert.is((keptBack as Error).name, 'NotNowError');
+  assert.is(called, false);
+  await sleep(OPEN_MS + 10);
+  const trial = run(async () => {
+    assert.is(await state(), 'half_open');
+    return true;
+  });
+  assert.is(await trial, true);
+  assert.is(await state(), 'closed');
+  await fails(new NotNowError('limited', 1_000));
+  assert.match(((await failureOf(run(async () => 1))) as Error).message, /wants to be left alone/);
+  const found = await values();
+  for (const [outcome, count] of [['answered', 3], ['trouble', 2], ['not_now', 1], ['kept_back', 2]] as const) {
+    assert.is(found.get(`gift_provider_calls_total{provider="stripe",outcome="${outcome}"}`), count, outcome);
+  }
+  assert.is(found.get('gift_provider_call_duration_seconds_count{provider="stripe"}'), 6);
+});
+
+test.run();
