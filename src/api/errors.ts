@@ -54,6 +54,9 @@ export const ERRORS = {
   gift_not_in_transaction: [422, 'gift not in this transaction.'],
   gift_already_refunded: [409, 'gift already refunded.'],
   nothing_to_refund: [409, 'nothing to refund.'],
+  gift_code_out: [409, "gift has a voucher: say voided once its code is worthless."],
+  gift_disputed: [409, "gift's payment is disputed."],
+  gift_already_cancelled: [409, 'gift is cancelled already.'],
   idempotency_key_reused: [422, 'Idempotency key already used with another request.'],
 } as const satisfies Record<Refusal['code'], readonly [number, string]> & Record<string, readonly [number, string]>;
 

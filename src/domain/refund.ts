@@ -72,6 +72,8 @@ export type Refund =
       readonly started: RefundStarted['data'];
       /** When the present attempt was first asked for. */
       readonly startedAt: string;
+      /** The provider's id of it, once it is given. */
+      readonly ref?: string;
       /** What the provider said when it refused. */
       readonly code?: string;
     }
@@ -94,7 +96,7 @@ function evolveRefund(refund: Refund | undefined, event: Happened<RefundEvent>):
     case 'RefundStarted':
       return { status: 'started', started: event.data, startedAt: event.at };
     case 'GiftsRefunded':
-      return refund !== undefined && 'started' in refund ? { ...refund, status: 'refunded' } : refund;
+      return refund !== undefined && 'started' in refund ? { ...refund, status: 'refunded', ref: event.data.refund_ref } : refund;
     case 'RefundRefused':
       return refund !== undefined && 'started' in refund ? { ...refund, status: 'refused', code: event.data.code } : refund;
     case 'NothingRefunded':

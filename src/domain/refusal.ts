@@ -28,6 +28,9 @@ export type RefusalCode =
   | 'gift_not_in_transaction'
   | 'gift_already_refunded'
   | 'nothing_to_refund'
+  | 'gift_code_out'
+  | 'gift_disputed'
+  | 'gift_already_cancelled'
   | 'idempotency_key_reused';
 
 /** A command was understood and refused: nothing was appended. */

@@ -119,8 +119,9 @@ test('what the provider refuses is recorded and parked', async ({ house }) => {
   await ended(house, 1);
   assert.equal((await house.all('RefundRefused'))[0]?.data, { refund_id: refundId, attempt: 1, amount: 250, provider: 'simulated', code: 'expired_or_canceled_card' });
   const [parked] = await house.all('WorkParked');
-  assert.is(parked?.stream, 'parked-refund');
-  const { event_id, ...told } = parked?.data as { event_id: string };
+  if (parked === undefined) throw new Error('not parked');
+  assert.is(parked.stream, 'parked-refund');
+  const { event_id, ...told } = parked.data as { event_id: string };
   assert.equal(told, { entity: refundId, transaction_id: bought.transactionId, step: 'refund', cause: 'simulated refuses the refund: expired_or_canceled_card' });
   // The last event of the refund that its process had seen.
   assert.ok((await house.all('RefundStarted', 'RefundRefused')).some(({ id }) => id === event_id));

@@ -6,6 +6,7 @@ import type { GiftRouteDeps } from '../giftDeps.js';
 import type { Route } from '../route.js';
 import { accessRoutes } from './access.js';
 import { type OpsRoute, opsRoute } from './frame.js';
+import { refundRoutes } from './refunds.js';
 
 /** What they work with. */
 export interface OpsDeps {
@@ -18,6 +19,6 @@ export interface OpsDeps {
 /** The routes. */
 export function opsRoutes(deps: OpsDeps): Route[] {
   const access = accessRecorder(deps.engines.events, deps.gifts.now);
-  const routes: OpsRoute[] = [...accessRoutes(deps)];
+  const routes: OpsRoute[] = [...accessRoutes(deps), ...refundRoutes(deps)];
   return routes.map((route) => opsRoute(access, route));
 }
