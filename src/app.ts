@@ -18,6 +18,7 @@ import { startProjector } from './projections/projector.js';
 import { PROJECTIONS, openReadModels } from './readModels.js';
 import { readinessOf } from './readiness.js';
 import { resources } from './resources.js';
+import { tracedEngines } from './tracing/engines.js';
 import { openProviders } from './workers/providers.js';
 import { startWorkers } from './workers/start.js';
 
@@ -53,7 +54,7 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
       throw error;
     });
     const metrics = open.add(openMetrics({ version: VERSION, dataDir: config.dataDir }), (one) => one.close());
-    const engines = metrics.measure(opened);
+    const engines = metrics.measure(tracedEngines(opened));
     const models = openReadModels(engines.store);
     const holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
     const readiness = readinessOf(engines, config);

@@ -3,8 +3,9 @@
 import { type Config, ConfigError, loadConfig } from './config.js';
 import { DataFileError } from './adapters/embedded/sqlite.js';
 import { EngineError } from './adapters/engineError.js';
-import { startApp } from './app.js';
+import { VERSION, startApp } from './app.js';
 import { createLogger } from './logger.js';
+import { startTelemetry } from './tracing/telemetry.js';
 
 /** Stopping takes at most so long; then the process ends all the same: nothing acknowledged is lost by that. */
 const STOP_MS = 10_000;
@@ -21,7 +22,9 @@ function settings(): Config {
 
 const config = settings();
 const logger = createLogger({ level: config.logLevel });
+let telemetry: Awaited<ReturnType<typeof startTelemetry>>;
 try {
+  telemetry = await startTelemetry({ version: VERSION, logger });
   const app = await startApp(config, logger);
   logger.info(
     { url: app.url, health: app.healthUrl, roles: [...config.roles], dataDir: config.dataDir, log: app.logId, payments: config.payments, notifications: config.notifications },
@@ -33,7 +36,7 @@ try {
     stopping = true;
     logger.info({ signal }, 'stopping');
     setTimeout(() => process.exit(1), STOP_MS).unref();
-    app.close().then(
+    app.close().finally(() => telemetry?.close()).then(
       () => {
         logger.info('stopped');
         process.exitCode = 0;
@@ -54,4 +57,5 @@ try {
   else if (code === 'EACCES') process.stderr.write(`no permission: check DATA_DIR (${config.dataDir}) and PORT (${config.port})\n`);
   else logger.fatal({ err: error }, 'could not start');
   process.exitCode = 1;
+  await telemetry?.close();
 }

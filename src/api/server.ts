@@ -3,8 +3,10 @@ import { randomUUID } from 'node:crypto';
 import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
+import { tracingOn } from '../tracing/spans.js';
 import { HttpError, answerOf } from './errors.js';
 import { type PipelineDeps, serve } from './pipeline.js';
+import { requestSpan } from './requestSpan.js';
 import type { RequestState } from './requestState.js';
 import type { Route } from './route.js';
 import { setCommonHeaders } from './send.js';
@@ -40,6 +42,7 @@ export interface ApplicationOptions {
 /** An application of these middlewares, with what holds for every answer around them; what none of them answers is 404 or 405. */
 export function application(logger: Logger, middlewares: readonly Middleware[], { routes, onAnswer }: ApplicationOptions = {}): Koa {
   const app = new Koa();
+  if (tracingOn()) app.use(requestSpan);
   app.use(outermost(logger, onAnswer));
   if (routes !== undefined) app.use(routes);
   app.use((ctx, next) => {

@@ -2,6 +2,8 @@
 import type { DomainEvent } from '../domain/decider.js';
 import { ConflictError, type EventStore, type ExpectedRevision, type NewEvent, type RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { kindOf } from '../domain/streamKind.js';
+import { inSpan, tracingOn } from '../tracing/spans.js';
 import { type CommandContext, ownEvents, recordable } from './context.js';
 
 /** Contenders for one stream give up after so many lost races; each loss means that another one won. */
@@ -29,6 +31,18 @@ export async function handle(
   decide: (history: readonly RecordedEvent[]) => readonly DomainEvent[] | Promise<readonly DomainEvent[]>,
   known?: readonly RecordedEvent[],
 ): Promise<Handled> {
+  if (!tracingOn()) return handleUntraced(events, stream, context, decide, known);
+  return inSpan(
+    () => ({ name: `command ${kindOf(stream)}` }),
+    async (span) => {
+      const handled = await handleUntraced(events, stream, context, decide, known);
+      span.set({ 'gift.event.types': handled.own.map(({ type }) => type).join(' '), 'gift.replayed': handled.replayed });
+      return handled;
+    },
+  );
+}
+
+async function handleUntraced(...[events, stream, context, decide, known]: Parameters<typeof handle>): Promise<Handled> {
   for (let attempt = 1; ; attempt++) {
     const history = attempt === 1 && known !== undefined ? known : await events.read(stream);
     const earlier = ownEvents(history, context);

@@ -1,4 +1,5 @@
 /** The event store as it is used here: how long appends take, which lose their race, which fail, and which are tried again. */
+import { kindOf } from '../domain/streamKind.js';
 import { type Appended, ConflictError, type EventStore, LogSealedError, type NewEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { counts } from './counts.js';
@@ -72,9 +73,3 @@ export function measuredEventStore(events: EventStore, show: Exposition): EventS
 }
 
 const commandOf = (batch: readonly NewEvent[]): string | undefined => batch[0]?.metadata.commandId;
-
-/** `gift-0a1b…` is a `gift`: kinds are few, streams are not. */
-function kindOf(stream: string): string {
-  const dash = stream.indexOf('-');
-  return dash < 0 ? stream : stream.slice(0, dash);
-}

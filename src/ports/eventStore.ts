@@ -38,6 +38,8 @@ export interface EventMetadata {
   readonly schema?: number;
   /** True in events that a simulated provider answered for. */
   readonly simulated?: boolean;
+  /** The trace that it belongs to, where tracing was on: a W3C `traceparent`. Nothing decides by it. */
+  readonly traceparent?: string;
 }
 
 /** An event about to be appended. */

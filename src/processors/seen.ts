@@ -7,9 +7,12 @@ export interface Seen {
   readonly at: string;
   readonly revision: number;
   readonly correlationId: string;
+  /** The trace that it belongs to, where it was traced. */
+  readonly traceparent?: string;
 }
 
 /** The part of a recorded event that is kept. */
-export function seenOf(event: Pick<RecordedEvent, 'id' | 'at' | 'revision' | 'metadata'>): Seen {
-  return { id: event.id, at: event.at, revision: event.revision, correlationId: event.metadata.correlationId };
+export function seenOf({ id, at, revision, metadata }: Pick<RecordedEvent, 'id' | 'at' | 'revision' | 'metadata'>): Seen {
+  const { correlationId, traceparent } = metadata;
+  return { id, at, revision, correlationId, ...(traceparent === undefined ? {} : { traceparent }) };
 }

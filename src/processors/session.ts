@@ -16,6 +16,7 @@ import { refund } from './refundStep.js';
 import type { Seen } from './seen.js';
 import type { ProcessTally } from './status.js';
 import { tell, type TellDeps, type TellMemory } from './tellStep.js';
+import { inSpan, type SpanDescription } from '../tracing/spans.js';
 import { walletPayments } from './walletPayments.js';
 import { writer as openWriter } from './writing.js';
 
@@ -101,7 +102,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
       let again: { waitMs: number } | { cause: string } | undefined;
       try {
         mayAct();
-        await job.run(number);
+        await inSpan(() => stepSpan(job, number), () => job.run(number));
       } catch (error) {
         if (signal.aborted) return;
         tally.failed(job.parkAs.step);
@@ -247,4 +248,9 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     tally.end();
     await save();
   }
+}
+
+/** A step follows the event that asked for it. */
+function stepSpan({ parkAs, cause }: Job, attempt: number): SpanDescription {
+  return { name: `step ${parkAs.step}`, kind: 'consumer', parent: cause()?.traceparent ?? '', attributes: { 'gift.step': parkAs.step, 'gift.attempt': attempt } };
 }

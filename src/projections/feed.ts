@@ -1,6 +1,7 @@
 /** One reading of the log that serves several projections: reading, folding and storing overlap. */
 import type { EventBatch, EventStore, Position } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
+import { inBatchSpan } from '../tracing/batches.js';
 import { foldEvents } from './fold.js';
 import type { Lease } from './lease.js';
 import { slices, type Slices } from './slices.js';
@@ -40,6 +41,7 @@ export async function runFeed(units: readonly Unit[], options: FeedOptions): Pro
   });
   const time = pressure(units, writer, stop.signal);
   const after = leastAdvanced(units);
+  const names = units.map((unit) => unit.checkpoint);
   const types = [...new Set(units.flatMap((unit) => unit.projection.types))];
 
   const arrive = async (): Promise<void> => {
@@ -60,10 +62,12 @@ export async function runFeed(units: readonly Unit[], options: FeedOptions): Pro
       next = ask(batches);
       // At the log's end nothing has run before: what few events there are need not wait a turn.
       if (reached) time.begin();
-      for (const unit of units) {
-        await foldEvents(unit, store, batch.events, time);
-        if (unit.folded === undefined || unit.folded < batch.position) unit.folded = batch.position;
-      }
+      await inBatchSpan(names, batch.events, async () => {
+        for (const unit of units) {
+          await foldEvents(unit, store, batch.events, time);
+          if (unit.folded === undefined || unit.folded < batch.position) unit.folded = batch.position;
+        }
+      });
       writer.kick();
       if (reached || !batch.caughtUp) continue;
       await writer.drain();

@@ -4,6 +4,7 @@
  */
 import { BrokenCircuitError, circuitBreaker, CircuitState, ConsecutiveBreaker, ExponentialBackoff, handleWhen } from 'cockatiel';
 import type { Logger } from 'pino';
+import { inSpan } from '../tracing/spans.js';
 import { NotNowError, TroubleError } from './trouble.js';
 
 /** How a guard decides. */
@@ -72,7 +73,7 @@ export function guard(provider: string, logger: Logger, now: () => number, { fai
       const began = performance.now();
       const told = (outcome: CallOutcome): void => watch?.called(provider, outcome, performance.now() - began);
       try {
-        const answer = await guarded(call);
+        const answer = await inSpan(() => ({ name: `provider ${provider}`, kind: 'client', attributes: { 'gift.provider': provider } }), () => guarded(call));
         told('answered');
         return answer;
       } catch (error) {

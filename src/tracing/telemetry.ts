@@ -1,0 +1,122 @@
+/**
+ * OpenTelemetry, loaded only where the usual variables ask for traces: `OTEL_TRACES_EXPORTER`, `OTEL_EXPORTER_OTLP_ENDPOINT` or
+ * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`. All others (`OTEL_SERVICE_NAME`, `OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS` …) are read by its SDK.
+ */
+import type { Context, DiagLogger, Link, Span as OtelSpan, SpanContext } from '@opentelemetry/api';
+import type { Logger } from 'pino';
+import { type Span, type SpanDescription, switchTracing, type Tracing } from './spans.js';
+
+/** What is still to be sent is waited for so long at the end, milliseconds. */
+const FLUSH_MS = 2_000;
+/** Trouble with sending is logged so often, milliseconds. */
+const COMPLAIN_EVERY_MS = 60_000;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Whether the variables ask for traces (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). */
+export function tracesWanted(env: Environment): boolean {
+  const value = (name: string): string => env[name]?.trim().toLowerCase() ?? '';
+  if (value('OTEL_SDK_DISABLED') === 'true' || value('OTEL_TRACES_EXPORTER') === 'none') return false;
+  return ['OTEL_TRACES_EXPORTER', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'].some((name) => value(name) !== '');
+}
+
+/** What it is started with. */
+export interface TelemetryOptions {
+  readonly version: string;
+  readonly logger: Logger;
+}
+
+/**
+ * Starts sending traces where this process's environment asks for it: once a process, before what is to be traced is opened.
+ * @returns what sends the rest and stops, within 2 s; `undefined` where no traces are wanted.
+ */
+export async function startTelemetry({ version, logger }: TelemetryOptions): Promise<{ close(): Promise<void> } | undefined> {
+  if (!tracesWanted(process.env)) return undefined;
+  const [api, { NodeSDK, resources }] = await Promise.all([import('@opentelemetry/api'), import('@opentelemetry/sdk-node')]);
+  if (process.env['OTEL_LOG_LEVEL'] === undefined) api.diag.setLogger(complaints(logger), api.DiagLogLevel.WARN);
+  const sdk = new NodeSDK({
+    resource: resources.defaultResource().merge(resources.resourceFromAttributes({ 'service.name': 'gift-commerce', 'service.version': version })),
+    // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES win. Command line, user and host stay unsaid.
+    resourceDetectors: [resources.envDetector],
+    // Metrics are shown at /metrics and the log goes to standard output.
+    metricReaders: [],
+    logRecordProcessors: [],
+    instrumentations: [],
+  });
+  sdk.start();
+  switchTracing(openTracing(api, version));
+  logger.info('traces are sent');
+  return {
+    async close() {
+      switchTracing(undefined);
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, FLUSH_MS);
+      });
+      await Promise.race([late, sdk.shutdown().catch((error: unknown) => logger.warn({ err: error }, 'the last traces could not be sent'))]);
+      clearTimeout(timer);
+      for (const part of [api.trace, api.context, api.propagation, api.diag]) part.disable();
+    },
+  };
+}
+
+/** Tells of trouble with sending now and then: a collector that is away must not fill the log. */
+function complaints(logger: Logger): DiagLogger {
+  let told = -Infinity;
+  const warn = (detail: string): void => {
+    if (performance.now() - told < COMPLAIN_EVERY_MS) return;
+    told = performance.now();
+    logger.warn({ detail }, 'trouble with sending traces');
+  };
+  const silent = (): void => undefined;
+  return { error: warn, warn, info: silent, debug: silent, verbose: silent };
+}
+
+const VERSION = '00';
+
+/** Spans by OpenTelemetry. */
+function openTracing(api: typeof import('@opentelemetry/api'), version: string): Tracing {
+  const { context, trace, propagation, SpanKind, SpanStatusCode, ROOT_CONTEXT } = api;
+  const tracer = trace.getTracer('gift-commerce', version);
+  const kinds = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: SpanKind.CLIENT, producer: SpanKind.PRODUCER, consumer: SpanKind.CONSUMER };
+
+  const parse = (traceparent: string): SpanContext | undefined => {
+    const [, traceId = '', spanId = '', flags = ''] = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(traceparent) ?? [];
+    const found: SpanContext = { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
+    return api.isSpanContextValid(found) ? found : undefined;
+  };
+  const parentOf = ({ parent, headers }: SpanDescription): Context => {
+    if (headers !== undefined) return propagation.extract(ROOT_CONTEXT, headers);
+    if (parent === undefined) return context.active();
+    const remote = parse(parent);
+    return remote === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, remote);
+  };
+  const linksOf = (links: readonly string[]): Link[] => links.flatMap((link) => parse(link) ?? []).map((linked) => ({ context: linked }));
+  const handle = (span: OtelSpan): Span => ({
+    rename: (name) => void span.updateName(name),
+    set: (attributes) => void span.setAttributes({ ...attributes }),
+    fail: (kind) => void span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', kind),
+  });
+
+  return {
+    async run(description, work) {
+      const { name, kind = 'internal', attributes = {}, links = [] } = description;
+      const parent = parentOf(description);
+      const span = tracer.startSpan(name, { kind: kinds[kind], attributes: { ...attributes }, links: linksOf(links) }, parent);
+      const handled = handle(span);
+      try {
+        return await context.with(trace.setSpan(parent, span), () => work(handled));
+      } catch (error) {
+        handled.fail(error instanceof Error ? error.name : typeof error);
+        throw error;
+      } finally {
+        span.end();
+      }
+    },
+    current() {
+      const now = trace.getSpanContext(context.active());
+      if (now === undefined || !api.isSpanContextValid(now)) return undefined;
+      return `${VERSION}-${now.traceId}-${now.spanId}-${now.traceFlags.toString(16).padStart(2, '0')}`;
+    },
+  };
+}

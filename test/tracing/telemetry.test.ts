@@ -1,0 +1,165 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pino from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Bus } from '../../src/ports/bus.js';
+import type { Engines } from '../../src/engines.js';
+import type { RecordedEvent } from '../../src/ports/eventStore.js';
+import { inBatchSpan } from '../../src/tracing/batches.js';
+import { tracedEngines } from '../../src/tracing/engines.js';
+import { currentTrace, inSpan, tracingOn } from '../../src/tracing/spans.js';
+import { startTelemetry, tracesWanted } from '../../src/tracing/telemetry.js';
+import { openCollector, type SentSpan } from '../support/collector.js';
+import { event, failureOf } from '../support/eventStoreEvents.js';
+import { memoryEvents } from '../support/memoryEvents.js';
+
+const test = suite('telemetry');
+const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
+const SPAN = '00f067aa0ba902b7';
+const OTHER = '11111111111111111111111111111111';
+
+test.after.each(() => {
+  for (const name of Object.keys(process.env).filter((one) => one.startsWith('OTEL_'))) delete process.env[name];
+});
+
+/** Runs with traces sent to a collector; gives what was sent, and the log. */
+async function sent(use: () => Promise<void>, env: Record<string, string> = {}): Promise<{ spans: readonly SentSpan[]; lines: string[] }> {
+  const collector = await openCollector();
+  const lines: string[] = [];
+  Object.assign(process.env, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces`, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', ...env });
+  const telemetry = await startTelemetry({ version: '9.9.9', logger: pino({}, { write: (line: string) => void lines.push(line) }) });
+  try {
+    await use();
+  } finally {
+    await telemetry?.close();
+    await collector.close();
+  }
+  assert.not(tracingOn());
+  return { spans: collector.spans, lines };
+}
+
+test('the usual variables switch it on, and off', () => {
+  for (const env of [{}, { OTEL_SERVICE_NAME: 'x' }, { OTEL_TRACES_EXPORTER: ' ' }, { OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x' }, { OTEL_SDK_DISABLED: 'TRUE', OTEL_TRACES_EXPORTER: 'otlp' }]) {
+    assert.not(tracesWanted(env), JSON.stringify(env));
+  }
+  for (const env of [{ OTEL_TRACES_EXPORTER: 'console' }, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x' }, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://x' }, { OTEL_SDK_DISABLED: 'false', OTEL_TRACES_EXPORTER: 'otlp' }]) {
+    assert.ok(tracesWanted(env), JSON.stringify(env));
+  }
+});
+
+test('switched off, spans just run their work', async () => {
+  assert.is(await startTelemetry({ version: '1', logger: pino({ level: 'silent' }) }), undefined);
+  assert.is(await inSpan(() => assert.unreachable() as never, async (span) => {
+    span.rename('x');
+    span.set({ a: 1 });
+    span.fail('x');
+    return 7;
+  }), 7);
+  assert.is(currentTrace(), undefined);
+  const engines = { events: memoryEvents() } as unknown as Engines;
+  assert.is(tracedEngines(engines), engines);
+});
+
+test('spans follow what they are told to, fail by the kind of error alone, and name the service as the variables say', async () => {
+  const { spans } = await sent(
+    async () => {
+      assert.is(currentTrace(), undefined);
+      await inSpan(() => ({ name: 'outer', parent: `00-${TRACE}-${SPAN}-01`, links: [`00-${OTHER}-${SPAN}-01`, 'senseless'] }), async (span) => {
+        assert.match(currentTrace() ?? '', new RegExp(`^00-${TRACE}-[0-9a-f]{16}-01$`));
+        span.set({ colour: 'red' });
+        await inSpan(() => ({ name: 'inner' }), async () => sleep(1));
+      });
+      for (const parent of ['', 'senseless', `00-${'0'.repeat(32)}-${SPAN}-01`]) await inSpan(() => ({ name: 'fresh', parent }), async () => undefined);
+      await inSpan(() => ({ name: 'by headers', headers: { traceparent: `00-${TRACE}-${SPAN}-01` } }), async () => undefined);
+      await failureOf(inSpan(() => ({ name: 'failing' }), async () => Promise.reject(new TypeError('of 07700 900001'))));
+      await failureOf(inSpan(() => ({ name: 'odd' }), async () => Promise.reject('a text' as unknown as Error)));
+    },
+    { OTEL_SERVICE_NAME: 'gifts of ours' },
+  );
+  const named = (name: string): SentSpan => spans.find((span) => span.name === name) ?? assert.unreachable(name) as never;
+  const outer = named('outer');
+  assert.equal([outer.traceId, outer.parentSpanId, outer.attributes['colour']], [TRACE, SPAN, 'red']);
+  assert.equal(outer.links.map(({ traceId }) => traceId), [OTHER]);
+  assert.equal([named('inner').traceId, named('inner').parentSpanId], [TRACE, outer.spanId]);
+  const fresh = spans.filter(({ name }) => name === 'fresh');
+  assert.is(new Set(fresh.map(({ traceId }) => traceId)).size, 3);
+  assert.ok(fresh.every(({ traceId, parentSpanId }) => traceId !== TRACE && (parentSpanId ?? '') === ''));
+  assert.is(named('by headers').traceId, TRACE);
+  assert.equal([named('failing').status, named('failing').attributes['error.type'], named('odd').attributes['error.type']], [2, 'TypeError', 'string']);
+  assert.not(JSON.stringify(spans).includes('900001'));
+  assert.equal([outer.resource['service.name'], outer.resource['service.version']], ['gifts of ours', '9.9.9']);
+});
+
+test('a caller who does not want to be sampled is not, and neither is what follows', async () => {
+  const { spans } = await sent(async () => {
+    await inSpan(() => ({ name: 'x', parent: `00-${TRACE}-${SPAN}-00` }), async () => {
+      assert.match(currentTrace() ?? '', /-00$/);
+    });
+  });
+  assert.equal(spans, []);
+});
+
+test('messages carry the trace beside their payload; workers never see it, nor miss it', async () => {
+  const seen: object[] = [];
+  let handler: (payload: object) => Promise<object> = async () => ({});
+  const bus = {
+    request: async (_subject: string, payload: object) => handler(payload),
+    async serve(_subject: string, _queue: string, given: typeof handler) {
+      handler = given;
+      return async () => undefined;
+    },
+  } as unknown as Bus;
+  const { spans } = await sent(async () => {
+    const traced = tracedEngines({ events: memoryEvents(), bus } as unknown as Engines);
+    await traced.bus.serve('payments.charge', 'payments', async (payload: object) => {
+      seen.push(payload);
+      return { outcome: 'charged' };
+    });
+    await traced.bus.request('payments.charge', { amount: 1 }, { timeoutMs: 1 });
+    await handler({ amount: 2 });
+    await handler({ amount: 3, traceparent: 7 });
+  });
+  assert.equal(seen, [{ amount: 1 }, { amount: 2 }, { amount: 3 }]);
+  const [answer, ask] = spans;
+  assert.equal([answer?.name, answer?.parentSpanId, answer?.attributes['gift.outcome'], ask?.name], ['payments.charge answer', ask?.spanId, 'charged', 'payments.charge ask']);
+  assert.is(spans.length, 4);
+});
+
+test('a batch of one trace belongs to it, one of several links to each, a large one to none', async () => {
+  const of = (...traces: readonly (string | undefined)[]): RecordedEvent[] =>
+    traces.map((trace, n): RecordedEvent => {
+      const one = event();
+      const metadata = { ...one.metadata, ...(trace === undefined ? {} : { traceparent: `00-${trace}-${String(n + 1).padStart(16, '0')}-01` }) };
+      return { ...one, metadata, stream: 's', revision: n, position: String(n) };
+    });
+  let runs = 0;
+  const work = async (): Promise<void> => void (runs += 1);
+  const { spans } = await sent(async () => {
+    await inBatchSpan(['gifts@1'], [], work);
+    await inBatchSpan(['gifts@1'], of(TRACE, undefined, TRACE), work);
+    await inBatchSpan(['gifts@1', 'accounts@1'], of(TRACE, OTHER), work);
+    await inBatchSpan(['gifts@1'], of(...Array.from({ length: 65 }, () => TRACE)), work);
+  });
+  assert.is(runs, 4);
+  const [one, several, large] = spans;
+  assert.equal([one?.traceId, one?.parentSpanId, one?.links.length, one?.attributes['gift.event.count']], [TRACE, '0000000000000001', 1, 3]);
+  assert.equal([several?.links.map(({ traceId }) => traceId), several?.attributes['gift.projections']], [[TRACE, OTHER], 'gifts@1 accounts@1']);
+  assert.is.not(several?.traceId, TRACE);
+  assert.equal([large?.links.length, large?.traceId === TRACE, spans.length], [0, false, 3]);
+});
+
+test('a collector that is away is told of once, and holds up neither work nor the end', async () => {
+  const lines: string[] = [];
+  Object.assign(process.env, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json', OTEL_BSP_SCHEDULE_DELAY: '20', OTEL_EXPORTER_OTLP_TIMEOUT: '200' });
+  const telemetry = await startTelemetry({ version: '1', logger: pino({}, { write: (line: string) => void lines.push(line) }) });
+  for (let n = 0; n < 5; n++) {
+    await inSpan(() => ({ name: 'x' }), async () => undefined);
+    await sleep(100);
+  }
+  const began = performance.now();
+  await telemetry?.close();
+  assert.ok(performance.now() - began < 3_000);
+  assert.is(lines.filter((line) => line.includes('trouble with sending traces')).length, 1, lines.join(''));
+});
+
+test.run();

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { suite } from 'uvu';
+import { giftStream } from '../../src/domain/gift.js';
+import { notificationStream } from '../../src/domain/notification.js';
+import { transactionStream } from '../../src/domain/purchase.js';
+import type { RecordedEvent } from '../../src/ports/eventStore.js';
+import { type Collector, openCollector, type SentSpan } from '../support/collector.js';
+import { openFcmServer } from '../support/fcmServer.js';
+import { buyOne, purchaseOf, redeem } from '../support/giftFlow.js';
+import { type Service, eventually, startService } from '../support/service.js';
+import { openStripeServer } from '../support/stripeServer.js';
+import { openTwilioServer } from '../support/twilioServer.js';
+
+const test = suite('one trace');
+const TRACE = '0af7651916cd43dd8448eb211c80319c';
+const CALLER = 'b7ad6b7169203331';
+
+/** The service, a process per role, with traces and stand-ins for all providers. */
+async function traced(use: (service: Service, collector: Collector) => Promise<void>): Promise<void> {
+  const collector = await openCollector();
+  const [stripe, twilio, fcm] = await Promise.all([openStripeServer(), openTwilioServer(), openFcmServer()]);
+  const service = await startService({
+    split: true,
+    env: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_BSP_SCHEDULE_DELAY: '100',
+      PAYMENTS: 'stripe',
+      STRIPE_SECRET_KEY: stripe.secretKey,
+      STRIPE_WEBHOOK_SECRET: 'whsec_of_a_test',
+      STRIPE_API_URL: stripe.url,
+      NOTIFICATIONS: 'real',
+      TWILIO_ACCOUNT_SID: twilio.accountSid,
+      TWILIO_AUTH_TOKEN: twilio.authToken,
+      TWILIO_FROM: '+447700900000',
+      TWILIO_API_URL: twilio.url,
+      FCM_PROJECT_ID: fcm.projectId,
+      FCM_CLIENT_EMAIL: fcm.clientEmail,
+      FCM_PRIVATE_KEY: fcm.privateKey,
+      FCM_API_URL: fcm.url,
+      FCM_TOKEN_URL: fcm.tokenUrl,
+    },
+  });
+  try {
+    await use(service, collector);
+  } finally {
+    await service.close();
+    await Promise.all([stripe, twilio, fcm, collector].map((one) => one.close()));
+  }
+}
+
+test('a purchase is one trace over four processes, from the request over its events to the notification', async () => {
+  await traced(async (service, collector) => {
+    const token = await service.userToken('ann');
+    const bought = await service.ask('POST', '/api/v2/transactions', {
+      token,
+      body: purchaseOf('latte', [{ phone_number: '07700 900002' }], { message: 'A quiet surprise' }),
+      headers: { traceparent: `00-${TRACE}-${CALLER}-01` },
+    });
+    assert.equal(bought.status, 201, bought.text);
+    const [gift = ''] = bought.json.data.gifts as string[];
+    const named = (name: string): SentSpan[] => collector.spans.filter((span) => span.traceId === TRACE && span.name === name);
+    const wanted = [
+      'POST /api/v2/transactions', 'command transaction', 'append transaction', 'step charge', 'payments.charge ask', 'payments.charge answer', 'provider stripe', 'step issue',
+      'append gift', 'step tell', 'append notification', 'notifications.send ask', 'notifications.send answer', 'provider twilio', 'projection batch',
+    ];
+    await eventually(async () => (wanted.every((name) => named(name).length > 0) && named('append notification').length === 2 ? true : undefined), 10_000);
+
+    const spans = collector.spans.filter((span) => span.traceId === TRACE);
+    const byId = new Map(spans.map((span) => [span.spanId, span]));
+    const rootOf = (span: SentSpan): string => (span.parentSpanId === CALLER ? span.name : rootOf(byId.get(span.parentSpanId ?? '') ?? assert.fail(`${span.name} has no parent`)));
+    for (const span of spans) assert.equal(rootOf(span), 'POST /api/v2/transactions', span.name);
+    const lineOf = (span: SentSpan): string[] => [span.name, ...(span.parentSpanId === CALLER ? [] : lineOf(byId.get(span.parentSpanId ?? '') as SentSpan))];
+    assert.deepEqual(lineOf(named('provider twilio')[0] as SentSpan), [
+      'provider twilio', 'notifications.send answer', 'notifications.send ask', 'step tell', 'append gift', 'step issue', 'append transaction', 'step charge', 'append transaction', 'command transaction',
+      'POST /api/v2/transactions',
+    ]);
+    const [request] = named('POST /api/v2/transactions');
+    assert.deepEqual([request?.kind, request?.status, request?.attributes['http.response.status_code'], request?.attributes['http.route']], [2, 0, 201, '/api/v2/transactions']);
+    assert.equal(request?.attributes['gift.request_id'], bought.headers.get('x-request-id'));
+    assert.deepEqual([request?.resource['service.name'], typeof request?.resource['service.version']], ['gift-commerce', 'string']);
+    assert.equal(named('command transaction')[0]?.attributes['gift.event.types'], 'GiftsPurchased');
+
+    const redeemed = await redeem(service, gift, 'bob');
+    assert.equal(redeemed.status, 201);
+    const refused = await redeem(service, gift, 'bob');
+    assert.equal(refused.status, 405);
+    await eventually(async () => (collector.spans.filter(({ name }) => name === 'command gift').length === 2 ? true : undefined));
+    assert.deepEqual(collector.spans.filter(({ name }) => name === 'command gift').map(({ status, attributes }) => [status, attributes['error.type']]), [[0, undefined], [2, 'Refusal']]);
+
+    // Everything that was appended carries the trace, in whatever process.
+    const events = (await Promise.all([transactionStream(bought.json.data.id as string), giftStream(gift), notificationStream(gift)].map((stream) => service.events.read(stream)))).flat();
+    const inTrace = ({ metadata }: RecordedEvent): boolean => metadata.traceparent?.startsWith(`00-${TRACE}-`) === true;
+    assert.deepEqual(events.filter((event) => !inTrace(event)).map(({ type }) => type), ['GiftRedeemed']);
+
+    assert.deepEqual([...collector.paths], ['/v1/traces'], 'traces alone are sent');
+    for (const secret of [gift, gift.slice(0, 7), '900002', 'quiet surprise', token, 'whsec', 'ann@', 'process.command', 'host.name']) assert.ok(!collector.text.includes(secret), secret);
+  });
+});
+
+test('without the variables nothing is traced and nothing of the SDK is even loaded', async () => {
+  const service = await startService({ split: false });
+  try {
+    const gift = await buyOne(service);
+    for (const { metadata } of await service.events.read(giftStream(gift))) assert.equal(metadata.traceparent, undefined);
+    const loaded = Object.keys(createRequire(import.meta.url).cache).filter((file) => file.includes('@opentelemetry/sdk'));
+    assert.deepEqual(loaded, []);
+  } finally {
+    await service.close();
+  }
+});
+
+test.run();
