@@ -30,13 +30,20 @@ try {
     { url: app.url, health: app.healthUrl, roles: [...config.roles], dataDir: config.dataDir, log: app.logId, payments: config.payments, notifications: config.notifications },
     'started',
   );
+  const end = async (): Promise<void> => {
+    try {
+      await app.close();
+    } finally {
+      await telemetry?.close();
+    }
+  };
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) return;
     stopping = true;
     logger.info({ signal }, 'stopping');
     setTimeout(() => process.exit(1), STOP_MS).unref();
-    app.close().finally(() => telemetry?.close()).then(
+    end().then(
       () => {
         logger.info('stopped');
         process.exitCode = 0;

@@ -2,6 +2,7 @@
  * OpenTelemetry, loaded only where the usual variables ask for traces: `OTEL_TRACES_EXPORTER`, `OTEL_EXPORTER_OTLP_ENDPOINT` or
  * `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`. All others (`OTEL_SERVICE_NAME`, `OTEL_TRACES_SAMPLER`, `OTEL_EXPORTER_OTLP_HEADERS` …) are read by its SDK.
  */
+import type * as Api from '@opentelemetry/api';
 import type { Context, DiagLogger, Link, Span as OtelSpan, SpanContext } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { type Span, type SpanDescription, switchTracing, type Tracing } from './spans.js';
@@ -75,7 +76,7 @@ function complaints(logger: Logger): DiagLogger {
 const VERSION = '00';
 
 /** Spans by OpenTelemetry. */
-function openTracing(api: typeof import('@opentelemetry/api'), version: string): Tracing {
+function openTracing(api: typeof Api, version: string): Tracing {
   const { context, trace, propagation, SpanKind, SpanStatusCode, ROOT_CONTEXT } = api;
   const tracer = trace.getTracer('gift-commerce', version);
   const kinds = { internal: SpanKind.INTERNAL, server: SpanKind.SERVER, client: SpanKind.CLIENT, producer: SpanKind.PRODUCER, consumer: SpanKind.CONSUMER };
