@@ -5,11 +5,12 @@ import { type CatalogueDocument, catalogueProjection } from './projections/catal
 import { type GiftDocument, gifts } from './projections/gifts.js';
 import type { Projection } from './projections/projection.js';
 import { openReadModel } from './projections/readModel.js';
+import { type RedemptionGiftDocument, redemptions } from './projections/redemptions.js';
 import { type TransactionDocument, transactions } from './projections/transactions.js';
 import { type VoucherCodeDocument, voucherCodesProjection } from './projections/voucherCodes.js';
 
 /** Every projection that the projector runs. */
-export const PROJECTIONS: readonly Projection[] = [gifts, transactions, accountsProjection, catalogueProjection, voucherCodesProjection] as unknown as readonly Projection[];
+export const PROJECTIONS: readonly Projection[] = [gifts, transactions, accountsProjection, catalogueProjection, voucherCodesProjection, redemptions] as unknown as readonly Projection[];
 
 /** Opens every read model on a store; nothing is kept open. */
 export function openReadModels(store: ReadStore) {
@@ -19,6 +20,7 @@ export function openReadModels(store: ReadStore) {
     accounts: openReadModel<AccountDocument>(store, accountsProjection),
     catalogue: openReadModel<CatalogueDocument>(store, catalogueProjection),
     voucherCodes: openReadModel<VoucherCodeDocument>(store, voucherCodesProjection),
+    redemptions: openReadModel<RedemptionGiftDocument>(store, redemptions),
   };
 }
 

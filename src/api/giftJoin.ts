@@ -30,6 +30,11 @@ export async function findGift(models: GiftModels, id: string): Promise<JoinedGi
   if (transaction === undefined) return undefined;
   const hash = gift.receiver.phone_hash;
   const phone = hash === undefined ? undefined : await models.accounts.get(`phone-${hash}`);
+  return joinedGift(id, gift, transaction, phone);
+}
+
+/** A gift joined with what was read of it; `phone` is the document of the number it was sent to. */
+export function joinedGift(id: string, gift: GiftDocument, transaction: TransactionDocument, phone: AccountDocument | undefined): JoinedGift {
   return { id, gift, transaction, owner: ownerIn(gift, transaction, phone) };
 }
 

@@ -1,24 +1,11 @@
 /** How results are written: JSON lines, CSV (RFC 4180), or a table for people. */
 
-/** A value of a row. */
-export type Cell = string | number | boolean | null | undefined;
+import { type Cell, csvLine } from '../audit/csv.js';
+
+export { type Cell, csvLine };
 
 /** A record as one JSON line, without its line feed. */
 export const jsonLine = (record: object): string => JSON.stringify(record);
-
-/**
- * A row as CSV, without its line feed. A text that a spreadsheet would take for a formula is led by an apostrophe; empty: null.
- */
-export function csvLine(cells: readonly Cell[]): string {
-  return cells.map(csvCell).join(',');
-}
-
-function csvCell(cell: Cell): string {
-  if (cell === null || cell === undefined) return '';
-  if (typeof cell !== 'string') return String(cell);
-  const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
 
 /** Rows under their headings, in columns as wide as their widest cell; numbers to the right. Control characters are left out. */
 export function tableLines(headings: readonly string[], rows: readonly (readonly Cell[])[]): string[] {

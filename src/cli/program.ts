@@ -4,6 +4,7 @@ import { ConfigError } from '../config.js';
 import { LogSealedError } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { copyCommand } from './copy.js';
+import { historyCommand } from './history.js';
 import { importCommand } from './import.js';
 import { refundCommand, refundsCommand } from './refund.js';
 import { CommandFailure, EXIT, type Terminal } from './terminal.js';
@@ -20,6 +21,7 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
   gift.addCommand(importCommand(terminal));
   gift.addCommand(copyCommand(terminal));
   gift.addCommand(new Command('purchases').summary('refund purchases').description('What support does with purchases.').addCommand(refundCommand(terminal)).addCommand(refundsCommand(terminal)));
+  gift.addCommand(historyCommand(terminal));
   for (const command of withInner(gift)) {
     command.exitOverride();
     command.configureOutput({ writeOut: (text) => terminal.stdout.write(text), writeErr: (text) => terminal.stderr.write(text) });

@@ -47,7 +47,7 @@ export interface OpsStream {
 }
 
 /** A route under `/ops`: what `Route` says of itself, without what all of them share. */
-export interface OpsRoute extends Omit<RouteDescription, 'caller' | 'roles' | 'noStore' | 'embeds' | 'giftParam'> {
+export interface OpsRoute extends Omit<RouteDescription, 'caller' | 'roles' | 'noStore' | 'giftParam'> {
   /** One of these suffices. */
   readonly roles: readonly [Role, ...Role[]];
   /** Its answers hold personal fields, masked unless the caller sends `personal=true` with a `reason`. */

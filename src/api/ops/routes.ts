@@ -5,6 +5,7 @@ import type { ReadModels } from '../../readModels.js';
 import type { GiftRouteDeps } from '../giftDeps.js';
 import type { Route } from '../route.js';
 import { accessRoutes } from './access.js';
+import { giftAuditRoutes } from './gifts.js';
 import { type OpsRoute, opsRoute } from './frame.js';
 import { refundRoutes } from './refunds.js';
 
@@ -19,6 +20,6 @@ export interface OpsDeps {
 /** The routes. */
 export function opsRoutes(deps: OpsDeps): Route[] {
   const access = accessRecorder(deps.engines.events, deps.gifts.now);
-  const routes: OpsRoute[] = [...accessRoutes(deps), ...refundRoutes(deps)];
+  const routes: OpsRoute[] = [...accessRoutes(deps), ...giftAuditRoutes(deps), ...refundRoutes(deps)];
   return routes.map((route) => opsRoute(access, route));
 }

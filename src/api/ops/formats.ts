@@ -1,0 +1,44 @@
+/** In which format records are sent: JSON, or as a stream of lines for more than an answer should hold. */
+import { csvLine } from '../../audit/csv.js';
+import { HttpError } from '../errors.js';
+import type { Call, Schema, SuccessAnswer } from '../route.js';
+
+/** JSON at once, or lines: NDJSON, CSV with a heading. */
+export type Format = 'json' | 'ndjson' | 'csv';
+
+/** The content types of streams. */
+export const CONTENT_TYPES = { ndjson: 'application/x-ndjson; charset=utf-8', csv: 'text/csv; charset=utf-8; header=present' } as const;
+
+/** The query parameter; spread into the `properties` of a query's schema. */
+export const formatParameter = {
+  format: { type: 'string', enum: ['json', 'ndjson', 'csv'], description: 'JSON, or a stream: a JSON object a line, or CSV with a heading. Default: as `Accept` says, else JSON.' },
+} as const satisfies Record<string, Schema>;
+
+/** The format that the caller wants. */
+export function formatOf({ query, header }: Call): Format {
+  const asked = query['format'] as Format | undefined;
+  if (asked !== undefined) return asked;
+  const accept = header('accept') ?? '';
+  return accept.includes('application/x-ndjson') ? 'ndjson' : accept.includes('text/csv') ? 'csv' : 'json';
+}
+
+/** The answers of a route that sends streams too, for the description. */
+export function streamAnswers(what: string): SuccessAnswer['description'] {
+  return `${what} With \`format=ndjson\` or \`csv\` (or such an \`Accept\`): as \`application/x-ndjson\` or \`text/csv\`.`;
+}
+
+/** Lines of records in a stream's format. */
+export function lineWriter<R extends object>(format: Exclude<Format, 'json'>, columns: readonly string[], rowOf: (record: R) => Parameters<typeof csvLine>[0]): { heading: string; line(record: R): string } {
+  if (format === 'ndjson') return { heading: '', line: (record) => `${JSON.stringify(record)}\n` };
+  return { heading: `${csvLine(columns)}\n`, line: (record) => `${csvLine(rowOf(record))}\n` };
+}
+
+/** Runs what reads a caller's words; what it can't read is 422. */
+export function readWords<T>(read: () => T, isTheirs: (error: unknown) => error is Error): T {
+  try {
+    return read();
+  } catch (error) {
+    if (isTheirs(error)) throw new HttpError('schema', { message: error.message });
+    throw error;
+  }
+}

@@ -1,0 +1,102 @@
+/** A gift as the API would have shown it at a position of the log: the same folds, the same entities, the catalogue and the accounts of then. */
+import { MASK } from '../../audit/eventView.js';
+import type { Sight } from '../../audit/eventView.js';
+import { catalogueThen } from '../../audit/catalogueThen.js';
+import { type HistoryDeps, type NamedGifts, upTo } from '../../audit/giftHistory.js';
+import { accountStream, phoneStream } from '../../domain/account.js';
+import { giftStream } from '../../domain/gift.js';
+import type { Position, RecordedEvent } from '../../ports/eventStore.js';
+import type { Body } from '../../ports/readStore.js';
+import { type AccountDocument, type UserDocument, accountsProjection } from '../../projections/accounts.js';
+import { gifts } from '../../projections/gifts.js';
+import type { Projection } from '../../projections/projection.js';
+import { transactions } from '../../projections/transactions.js';
+import type { ReadModels } from '../../readModels.js';
+import { GIFT_RELATIONS, embedGift, requestKinds } from '../embed.js';
+import { type Embedded, embeddedCollector } from '../embedded.js';
+import { giftEntity } from '../giftEntities.js';
+import { type JoinedGift, joinedGift } from '../giftJoin.js';
+
+/** What it is made with. */
+export interface GiftThenDeps extends HistoryDeps {
+  readonly models: HistoryDeps['models'] & Pick<ReadModels, 'catalogue'>;
+  /** Without a trailing slash. */
+  readonly publicUrl: string;
+}
+
+/** What is asked. */
+export interface GiftThenRequest extends Sight {
+  readonly giftId: string;
+  /** The events of its purchase. */
+  readonly purchase: NamedGifts['purchase'];
+  /** ISO 8601, UTC: the time of then. */
+  readonly time: string;
+  /** Where the log stood then; `undefined`: before its beginning. */
+  readonly position: Position | undefined;
+  readonly embeds: readonly string[];
+  /** With whose eyes; default the owner's of then, or else the buyer's. */
+  readonly viewer?: string;
+}
+
+/** What the API would have answered, and to whom. The voucher's code is never shown, the message only with personal fields. */
+export interface GiftThen {
+  /** The user's id. */
+  readonly viewer: string;
+  readonly data: object;
+  readonly embedded?: Embedded;
+}
+
+/** Every relation that a gift embeds. */
+export const ALL_RELATIONS: readonly string[] = GIFT_RELATIONS;
+
+/** The gift as it was; `undefined` when there was none yet, `'no viewer'` when there was no such user. @throws UnavailableError */
+export async function giftThen(deps: GiftThenDeps, request: GiftThenRequest): Promise<GiftThen | 'no viewer' | undefined> {
+  const { time: now, position, embeds, personal } = request;
+  const joined = await joinedThen(deps, request);
+  if (joined === undefined || position === undefined) return undefined;
+  const viewerId = request.viewer ?? joined.owner ?? joined.transaction.buyer_id;
+  const user = await accountThen(deps, accountStream('user', viewerId), position);
+  if (user?.entry !== 'user') return 'no viewer';
+  const viewer = { user: user satisfies UserDocument, now, publicUrl: deps.publicUrl };
+  const data = giftEntity(joined, viewer);
+  if (embeds.length === 0) return { viewer: viewerId, data };
+  const embedded = embeddedCollector();
+  requestKinds(embedded, embeds);
+  embedGift(embedded, joined, embeds, viewer, await catalogueThen(deps.events, deps.models.catalogue, position));
+  return { viewer: viewerId, data, embedded: withoutSecrets(embedded.result(), personal) };
+}
+
+async function joinedThen(deps: GiftThenDeps, { giftId, purchase, position }: GiftThenRequest): Promise<JoinedGift | undefined> {
+  const [bought, ...payment] = upTo(purchase, position);
+  if (bought === undefined) return undefined;
+  const [transactionId = ''] = transactions.documentIds(bought);
+  const transaction = folded(transactions, [bought, ...payment], transactionId);
+  const own = folded(gifts, [bought, ...upTo(await deps.events.read(giftStream(giftId)), position)], giftId);
+  if (transaction === undefined || own === undefined) return undefined;
+  const hash = own.receiver.phone_hash;
+  return joinedGift(giftId, own, transaction, hash === undefined ? undefined : await accountThen(deps, phoneStream(hash), position));
+}
+
+async function accountThen({ events }: GiftThenDeps, stream: string, position: Position | undefined): Promise<AccountDocument | undefined> {
+  return folded(accountsProjection, upTo(await events.read(stream), position), stream);
+}
+
+/** One document of a projection, folded from all events that may touch it. */
+function folded<B extends Body>(projection: Projection<B>, events: readonly RecordedEvent[], id: string): B | undefined {
+  let document: B | undefined;
+  for (const event of events) {
+    if (!projection.types.includes(event.type)) continue;
+    const index = projection.documentIds(event).indexOf(id);
+    if (index >= 0) document = projection.evolve(document, event, id, index);
+  }
+  return document;
+}
+
+function withoutSecrets(embedded: Embedded, personal: boolean): Embedded {
+  const { messages, vouchers } = embedded;
+  return {
+    ...embedded,
+    ...(vouchers === undefined ? {} : { vouchers: vouchers.map((voucher) => ({ ...voucher, code: MASK })) }),
+    ...(messages === undefined || personal ? {} : { messages: messages.map((message) => ({ ...message, message: MASK })) }),
+  };
+}

@@ -1,0 +1,143 @@
+/** Gifts as auditors see them: every event of one's life, and how it stood at any time (decisions 11). */
+import { EVENT_COLUMNS, eventRow } from '../../audit/eventRows.js';
+import { eventView } from '../../audit/eventView.js';
+import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../../audit/giftHistory.js';
+import { positionAt } from '../../audit/positionAt.js';
+import { DEFAULT_ZONE, TimeError, timeZone } from '../../audit/times.js';
+import { HttpError } from '../errors.js';
+import type { Call } from '../route.js';
+import { eventExample, eventSchema } from '../schemas/events.js';
+import { giftEmbeddedSchema, giftExample, giftSchema } from '../schemas/gifts.js';
+import { CONTENT_TYPES, formatOf, formatParameter, lineWriter, readWords, streamAnswers } from './formats.js';
+import type { OpsRoute } from './frame.js';
+import { ALL_RELATIONS, giftThen } from './giftThen.js';
+import type { OpsDeps } from './routes.js';
+
+const PARAMS = { id: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
+/** Records a piece of a stream. */
+const PIECE = 200;
+
+const isTimeError = (error: unknown): error is Error => error instanceof TimeError;
+
+/** The query parameter of a time zone; spread into the `properties` of a query's schema. */
+export const zoneParameter = {
+  time_zone: { type: 'string', maxLength: 64, default: DEFAULT_ZONE, description: 'The zone of days, and of times without an offset (IANA).' },
+} as const;
+
+/** The instant that a caller means. @throws HttpError `schema` */
+export function instantAsked(query: Call['query'], text: string, edge: 'first' | 'last'): string {
+  return readWords(() => timeZone(query['time_zone'] as string).instant(text, edge), isTimeError);
+}
+
+/** The routes. */
+export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[] {
+  const deps: HistoryDeps = { events: engines.events, models, hash: gifts.hash };
+  const named = async (id: string): Promise<NamedGifts> => {
+    const found = await namedGifts(deps, id);
+    if (found === undefined) throw new HttpError('gift_not_found');
+    return found;
+  };
+  return [
+    {
+      method: 'GET',
+      path: '/ops/gifts/:id/history',
+      summary: "Every event of a gift's life",
+      description: 'Across streams, in log order: the purchase and its payment, the issue, notifications, redemptions, vouchers, parked work. A transaction gives the lives of all its gifts; ' +
+        'of a purchase of several gifts only the receivers of those asked for are shown.',
+      tag: 'Audit',
+      roles: ['auditor'],
+      personal: true,
+      params: PARAMS,
+      query: { type: 'object', properties: formatParameter },
+      answers: [
+        {
+          status: 200,
+          description: streamAnswers('The events.'),
+          schema: {
+            type: 'object',
+            additionalProperties: false,
+            required: ['data', 'transaction_id', 'gift_ids'],
+            properties: { data: { type: 'array', items: eventSchema }, transaction_id: { type: 'string' }, gift_ids: { type: 'array', items: { type: 'string' } } },
+          },
+          example: { data: [eventExample], transaction_id: giftExample.transaction_id, gift_ids: [giftExample.id] },
+        },
+      ],
+      errors: ['gift_not_found'],
+      async handle(call, sight) {
+        const found = await named(call.params['id'] ?? '');
+        const events = await giftHistory(deps, found);
+        const format = formatOf(call);
+        if (format === 'json') {
+          const body = { data: events.map((event) => eventView(event, sight)), transaction_id: found.transactionId, gift_ids: found.giftIds };
+          return { status: 200, body, shown: events.length };
+        }
+        const { heading, line } = lineWriter(format, EVENT_COLUMNS, eventRow);
+        return {
+          contentType: CONTENT_TYPES[format],
+          async *records() {
+            yield { text: heading, count: 0, position: null };
+            for (let from = 0; from < events.length; from += PIECE) {
+              const piece = events.slice(from, from + PIECE);
+              yield { text: piece.map((event) => line(eventView(event, sight))).join(''), count: piece.length, position: piece.at(-1)?.position ?? null };
+            }
+          },
+        };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/ops/gifts/:id/as-of',
+      summary: 'A gift as it stood at a time',
+      description: 'What the API would have answered then, with the catalogue and the accounts of then, to its owner of then or to another user. The voucher\'s code is never shown, the message only with `personal`.',
+      tag: 'Audit',
+      roles: ['auditor'],
+      personal: true,
+      params: PARAMS,
+      embeds: ALL_RELATIONS,
+      query: {
+        type: 'object',
+        required: ['time'],
+        properties: {
+          time: { type: 'string', maxLength: 64, description: 'A time (`2026-05-04T12:30:00Z`; without an offset it is of `time_zone`) or a day, of which the end is meant.' },
+          ...zoneParameter,
+          viewer: { type: 'string', minLength: 1, maxLength: 64, description: "A user's id: with whose eyes. Default: the owner's of then, or else the buyer's." },
+        },
+      },
+      answers: [
+        {
+          status: 200,
+          description: 'The gift.',
+          schema: {
+            type: 'object',
+            additionalProperties: false,
+            required: ['as_of', 'position', 'time_zone', 'viewer', 'data'],
+            properties: {
+              as_of: { type: 'string', format: 'date-time' },
+              position: { type: 'string', description: 'Where the log stood then.' },
+              time_zone: { type: 'string' },
+              viewer: { type: 'string' },
+              data: giftSchema,
+              embedded: giftEmbeddedSchema,
+            },
+          },
+          example: { as_of: '2026-05-04T12:30:00.000Z', position: '0000000000001042', time_zone: DEFAULT_ZONE, viewer: giftExample.sender_id, data: giftExample },
+        },
+      ],
+      errors: ['gift_not_found'],
+      async handle({ params, query, embeds }, { personal }) {
+        const time = instantAsked(query, query['time'] as string, 'last');
+        const { giftIds, purchase } = await named(params['id'] ?? '');
+        const [giftId] = giftIds;
+        if (giftId === undefined || giftIds.length > 1) throw new HttpError('schema', { message: `id must name one gift: this transaction has ${giftIds.length}` });
+        const position = await positionAt(deps.events, time);
+        const viewer = query['viewer'] as string | undefined;
+        const asked = { giftId, purchase, time, position, embeds, personal, ...(viewer === undefined ? {} : { viewer }) };
+        const then = await giftThen({ ...deps, models, publicUrl: gifts.publicUrl }, asked);
+        if (then === 'no viewer') throw new HttpError('schema', { message: 'viewer must be a user of that time' });
+        if (then === undefined || position === undefined) throw new HttpError('gift_not_found');
+        const { data, embedded } = then;
+        return { status: 200, body: { as_of: time, position, time_zone: query['time_zone'], viewer: then.viewer, data, ...(embedded === undefined ? {} : { embedded }) }, shown: 1 };
+      },
+    },
+  ];
+}

@@ -1,0 +1,115 @@
+/** `gift history GIFT`: every event of a gift's life, or the gift as it stood at a time (decisions 11). */
+import { Command } from 'commander';
+import { ALL_RELATIONS, giftThen } from '../api/ops/giftThen.js';
+import { EVENT_COLUMNS, HISTORY_COLUMNS, eventRow, historyRows } from '../audit/eventRows.js';
+import { type EventView, eventView } from '../audit/eventView.js';
+import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../audit/giftHistory.js';
+import { positionAt } from '../audit/positionAt.js';
+import { DEFAULT_ZONE } from '../audit/times.js';
+import type { Config } from '../config.js';
+import { shortcodeOf } from '../domain/giftIds.js';
+import { keyedHash } from '../domain/keyedHash.js';
+import { loadKeys } from '../keys.js';
+import { type OpenedStores, withStores } from './engines.js';
+import { type SightFlags, accessRequest, cliAccess, outputOptions, sightOf, sightOptions } from './exports.js';
+import { csvLine, jsonLine, tableLines } from './output.js';
+import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
+import { instantOf } from './times.js';
+
+interface HistoryFlags extends SightFlags {
+  readonly asOf?: string;
+  readonly embed?: readonly string[];
+  readonly viewer?: string;
+  readonly timeZone: string;
+  readonly json?: true;
+  readonly csv?: true;
+}
+
+/** The subcommand. */
+export function historyCommand(terminal: Terminal): Command {
+  const command = new Command('history')
+    .summary("show every event of a gift's life")
+    .description(`Shows every event of a gift's life across streams, in order: who, when, where, by which request, and what led to it. Secret fields are shown nowhere,
+personal ones masked. With --as-of: the gift as the API would have shown it then, with the catalogue and the accounts of then.`)
+    .argument('<gift>', "the gift's id or shortcode, the id of one of its redemptions, or its transaction's")
+    .option('--as-of <time>', 'the gift as it stood then: 2026-05-04T12:30:00Z, "2026-05-04 12:30" or a day, of which the end is meant')
+    .option('--viewer <user>', "with --as-of: with this user's eyes (default: the owner's of then, or else the buyer's)")
+    .option('--embed <relation...>', 'with --as-of: what to embed (default: everything)')
+    .option('--time-zone <zone>', 'the zone of times without an offset', DEFAULT_ZONE);
+  sightOptions(outputOptions(command, { csv: true }));
+  return command
+    .addHelpText('after', `
+Examples:
+  $ gift history 5f2c9d6a1b7e4c80d3a1
+  $ gift history 5f2c9d6a1b7e4c80d3a1 --as-of "2026-05-04 12:30"
+  $ gift history 9c1e5b7a2d4f60813e5a --csv --personal --reason "request of the receiver" > life.csv`)
+    .action(async (gift: string, flags: HistoryFlags) => runHistory(terminal, gift, flags));
+}
+
+async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags): Promise<void> {
+  refuseOddFlags(flags);
+  const sight = sightOf(flags);
+  const time = flags.asOf === undefined ? undefined : instantOf(flags.timeZone, flags.asOf, 'last', '--as-of');
+  await withStores(terminal, async (opened) => {
+    const { events, models, config } = opened;
+    const deps: HistoryDeps = { events, models, hash: keyedHash(loadKeys(config).hashKey) };
+    const found = await namedGifts(deps, gift);
+    if (found === undefined) throw new CommandFailure(`nothing is known of ${JSON.stringify(gift.slice(0, 64))}: give a gift's id or shortcode, a redemption's id or a transaction's`);
+    const access = cliAccess(events);
+    const seen = async (count: number): Promise<void> => {
+      const { timeZone: _, ...asked } = { gift, ...flags };
+      await access.recorder.seen(access.asker, accessRequest('gift history', asked, sight), count);
+    };
+    if (time !== undefined) return showThen(terminal, { deps, opened, found, time, flags, personal: sight.personal, seen });
+    const views = (await giftHistory(deps, found)).map((event) => eventView(event, sight));
+    await seen(views.length);
+    await writeLines(terminal.stdout, flags.json === true ? views.map(jsonLine) : flags.csv === true ? csvOf(views) : tableOf(found, views));
+  });
+}
+
+function refuseOddFlags({ asOf, embed, viewer, csv }: HistoryFlags): void {
+  if (asOf === undefined && (embed !== undefined || viewer !== undefined)) throw new CommandFailure('--embed and --viewer go with --as-of', EXIT.usage);
+  if (asOf !== undefined && csv === true) throw new CommandFailure('--as-of shows one gift: as text or with --json, not as --csv', EXIT.usage);
+  const unknown = embed?.find((relation) => !ALL_RELATIONS.includes(relation));
+  if (unknown !== undefined) throw new CommandFailure(`--embed ${unknown} is unknown: ${ALL_RELATIONS.join(', ')}`, EXIT.usage);
+}
+
+interface ThenOptions {
+  readonly deps: HistoryDeps;
+  readonly opened: OpenedStores;
+  readonly found: NamedGifts;
+  readonly time: string;
+  readonly flags: HistoryFlags;
+  readonly personal: boolean;
+  readonly seen: (count: number) => Promise<void>;
+}
+
+async function showThen(terminal: Terminal, { deps, opened, found, time, flags, personal, seen }: ThenOptions): Promise<void> {
+  const { giftIds, purchase } = found;
+  const [giftId] = giftIds;
+  if (giftId === undefined || giftIds.length > 1) throw new CommandFailure(`this transaction has ${giftIds.length} gifts: name one of them\n${giftIds.slice(0, 20).join('\n')}`);
+  const position = await positionAt(deps.events, time);
+  const { viewer, embed } = flags;
+  const embeds = [...new Set((embed ?? ALL_RELATIONS).flatMap((relation) => relation.split('.').map((_, step, steps) => steps.slice(0, step + 1).join('.'))))];
+  const asked = { giftId, purchase, time, position, embeds, personal, ...(viewer === undefined ? {} : { viewer }) };
+  const then = await giftThen({ ...deps, models: opened.models, publicUrl: publicUrlOf(opened.config) }, asked);
+  if (then === 'no viewer') throw new CommandFailure(`at ${time} there was no user ${JSON.stringify(viewer)}`);
+  if (then === undefined || position === undefined) throw new CommandFailure(`at ${time} (log position ${position ?? 'before its beginning'}) there was no such gift`);
+  await seen(1);
+  const { data, embedded } = then;
+  const shown = { as_of: time, position, time_zone: flags.timeZone, viewer: then.viewer, data, ...(embedded === undefined ? {} : { embedded }) };
+  await writeLines(terminal.stdout, [flags.json === true ? jsonLine(shown) : JSON.stringify(shown, null, 2)]);
+}
+
+const publicUrlOf = ({ publicUrl, host, port }: Config): string => publicUrl ?? `http://${host}:${port}`;
+
+function* csvOf(views: readonly EventView[]): Generator<string> {
+  yield csvLine(EVENT_COLUMNS);
+  for (const view of views) yield csvLine(eventRow(view));
+}
+
+function tableOf({ giftIds, transactionId }: NamedGifts, views: readonly EventView[]): string[] {
+  const [giftId] = giftIds;
+  const what = giftIds.length === 1 && giftId !== undefined ? `gift ${giftId} (${shortcodeOf(giftId)}) of transaction ${transactionId}` : `the ${giftIds.length} gifts of transaction ${transactionId}`;
+  return [`${what}: ${views.length} events, the last at log position ${views.at(-1)?.position ?? ''}; times are UTC`, '', ...tableLines(HISTORY_COLUMNS, historyRows(views))];
+}

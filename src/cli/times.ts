@@ -1,0 +1,23 @@
+/** Times as options of subcommands. */
+import { TimeError, type TimeZone, timeZone } from '../audit/times.js';
+import { CommandFailure, EXIT } from './terminal.js';
+
+/** The zone of `--time-zone`. @throws CommandFailure */
+export function zoneOf(name: string): TimeZone {
+  return inWords('--time-zone', () => timeZone(name));
+}
+
+/** The instant that an option means: ISO 8601, UTC. @throws CommandFailure */
+export function instantOf(zone: string, text: string, edge: 'first' | 'last', option: string): string {
+  const its = zoneOf(zone);
+  return inWords(option, () => its.instant(text, edge));
+}
+
+function inWords<T>(option: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof TimeError) throw new CommandFailure(`${option}: ${error.message}`, EXIT.usage);
+    throw error;
+  }
+}

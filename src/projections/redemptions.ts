@@ -1,0 +1,21 @@
+/** The read model `redemptions`: which gift a redemption's id belongs to, the latest or an earlier one; what became of it stands in the gift's stream. */
+import { giftStream, type GiftRedeemed } from '../domain/gift.js';
+import type { Projection } from './projection.js';
+
+/** `{redemptionId}`. */
+export interface RedemptionGiftDocument {
+  readonly gift_id: string;
+}
+
+const STREAM_PREFIX = giftStream('').length;
+
+/** The fold. */
+export const redemptions: Projection<RedemptionGiftDocument> = {
+  name: 'redemptions',
+  version: 1,
+  indexes: [],
+  types: ['GiftRedeemed'],
+  begins: ['GiftRedeemed'],
+  documentIds: (event) => [(event.data as GiftRedeemed['data']).redemption_id],
+  evolve: (_document, event) => ({ gift_id: event.stream.slice(STREAM_PREFIX) }),
+};
