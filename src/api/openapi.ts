@@ -190,7 +190,10 @@ function success(route: Route, answer: SuccessAnswer, reference: Reference): Jso
   return {
     description: answer.description,
     headers,
-    content: { [type]: { schema, ...(answer.example === undefined ? {} : { example: answer.example }) } },
+    content: {
+      [type]: { schema, ...(answer.example === undefined ? {} : { example: answer.example }) },
+      ...Object.fromEntries((answer.alsoAs ?? []).map((other) => [other, { schema: { type: 'string' } }])),
+    },
   };
 }
 

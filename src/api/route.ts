@@ -22,6 +22,8 @@ export interface SuccessAnswer {
   readonly schema?: Schema;
   readonly example?: unknown;
   readonly contentType?: string;
+  /** Content types in which the same is sent as text, beside JSON: for callers who ask for it. */
+  readonly alsoAs?: readonly string[];
   /** Header names with what they mean, beside those every answer carries. */
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -17,7 +17,7 @@ export const HISTORY_COLUMNS: readonly string[] = ['#', 'when', 'what', 'who', '
 
 /** What stands in columns of its own, or says nothing to people. */
 const NOT_DETAILS: ReadonlySet<string> = new Set(['location_id', 'index', 'message_id', 'purchased_at', 'payment_reference', 'transaction_id', 'event_id', 'phone_hash']);
-const MAX_DETAILS = 120;
+const MAX_DETAILS = 400;
 const ID_SHOWN = 8;
 
 /** The rows of a history: `cause` is the number of the event that led to this one, where it stands in the history. */

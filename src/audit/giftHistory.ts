@@ -4,12 +4,13 @@ import { giftStream } from '../domain/gift.js';
 import { deriveGiftIds, giftIdOf } from '../domain/giftIds.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import { notificationStream } from '../domain/notification.js';
-import { type ParkedName, parkedStream } from '../domain/parked.js';
+import { PARKED_NAMES, parkedStream } from '../domain/parked.js';
 import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
 import { voucherCodeStream } from '../domain/voucherCode.js';
 import { walletStream } from '../domain/wallet.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { ReadModels } from '../readModels.js';
+import { ownShare } from './ownShare.js';
 
 /** What histories are found with. */
 export interface HistoryDeps {
@@ -27,7 +28,6 @@ export interface NamedGifts {
   readonly purchase: readonly RecordedEvent[];
 }
 
-const PARKED: readonly ParkedName[] = ['purchase', 'notification'];
 /** No id is longer. */
 const MAX_ID = 64;
 /** Streams read side by side. */
@@ -63,17 +63,23 @@ async function transactionOf({ events, models }: HistoryDeps, giftId: string): P
   return known ?? (await models.gifts.get(giftId))?.transaction_id;
 }
 
-/** Every event of these gifts' lives, in log order. Of a purchase of several, only the receivers of these gifts stand in it. @throws UnavailableError */
+/** Every event of these gifts' lives, in log order. Of a purchase of several, only what concerns these (`ownShare.ts`). @throws UnavailableError */
 export async function giftHistory(deps: HistoryDeps, { transactionId, giftIds, purchase }: NamedGifts): Promise<RecordedEvent[]> {
   const { events } = deps;
-  const bought = purchase[0]?.data as GiftsPurchased['data'] | undefined;
+  const share = ownShare(purchase, giftIds);
+  const all: RecordedEvent[] = [...share.events];
+  const ofThese = (event: RecordedEvent): boolean => names(event.data, 'transaction_id', transactionId);
+  const reference = (purchase[0]?.data as GiftsPurchased['data'] | undefined)?.payment_reference;
+  if (reference !== undefined) {
+    // What a refund credited names it as the cause.
+    all.push(...(await events.read(walletStream(reference))).filter((event) => ofThese(event) && !share.isOthers((event.data as { readonly cause?: string }).cause ?? '')));
+  }
   const wanted = new Set(giftIds);
-  const all: RecordedEvent[] = purchase.map((event) => (event.type === 'GiftsPurchased' ? withOwnReceivers(event, wanted) : event));
-  if (bought !== undefined) all.push(...(await events.read(walletStream(bought.payment_reference))).filter(({ data }) => names(data, 'transaction_id', transactionId)));
-  for (const name of PARKED) {
+  for (const name of PARKED_NAMES) {
     for (const event of await events.read(parkedStream(name))) {
-      // A transaction's parked work concerns all its gifts; a gift's only itself.
-      if (names(event.data, 'transaction_id', transactionId) && (name === 'purchase' || wanted.has((event.data as { readonly entity?: string }).entity ?? ''))) all.push(event);
+      const { entity = '' } = event.data as { readonly entity?: string };
+      // A transaction's parked work concerns all its gifts; a notification's only one.
+      if (ofThese(event) && (name !== 'notification' || wanted.has(entity)) && !share.isOthers(entity)) all.push(event);
     }
   }
   for (let from = 0; from < giftIds.length; from += READS) {
@@ -98,14 +104,6 @@ async function lifeOf({ events, hash }: HistoryDeps, giftId: string): Promise<Re
 
 function names(data: object, field: string, id: string): boolean {
   return (data as Readonly<Record<string, unknown>>)[field] === id;
-}
-
-/** Whom the other gifts of a purchase were for is nobody's business who asks about this one. */
-function withOwnReceivers(event: RecordedEvent, giftIds: ReadonlySet<string>): RecordedEvent {
-  const { receivers, seed, ...rest } = event.data as GiftsPurchased['data'];
-  const ids = deriveGiftIds(seed, receivers.length);
-  const own = receivers.filter((_, index) => giftIds.has(ids[index]?.gift_id ?? ''));
-  return own.length === receivers.length ? event : { ...event, data: { ...rest, seed, receivers: own, other_receivers: receivers.length - own.length } };
 }
 
 /** Those up to a position. */

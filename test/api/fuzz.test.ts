@@ -37,6 +37,9 @@ const pool: Record<string, string[]> = {
   message: ['Enjoy!', '🎁'],
   day: ['2026-05-04', new Date().toISOString().slice(0, 10)],
   reason: ['a complaint'],
+  time: ['2100-01-01', '2100-01-01T12:00:00Z', '2020-01-01'],
+  time_zone: ['Europe/London', 'UTC', 'Mars'],
+  viewer: ['ann', 'bob'],
 };
 /** A purchase's and its payment's `reference` are of two kinds; one list does for both. */
 const REFERENCES = { payment: ['pm_card_visa', 'wallet-invoice', 'pm_card_visa_chargeDeclined', 'nothing'], purchase: ['latte', 'any-20', 'ticket', 'pooled', 'old'] };
@@ -177,7 +180,7 @@ const ALWAYS = new Set(['X-Request-Id', 'WWW-Authenticate', 'Allow', 'Retry-Afte
 function hold({ method, path, operation }: DescribedOperation, made: Made, reply: Reply): void {
   checked(answerOf(reply), `${method} ${made.path}`);
   assert.ok(reply.status < 500, `${method} ${made.path}: ${reply.text}`);
-  const fault = faultOf({ method, path: made.path, status: reply.status, body: reply.json ?? reply.text });
+  const fault = faultOf({ method, path: made.path, status: reply.status, body: reply.json ?? reply.text, contentType: reply.headers.get('content-type') ?? '' });
   assert.equal(fault, undefined, `${method} ${path} ${JSON.stringify(made).slice(0, 600)}`);
   const described = (operation['responses'] as Json)[String(reply.status)] as Json;
   for (const name of Object.keys((described?.headers ?? {}) as object)) {

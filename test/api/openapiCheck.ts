@@ -62,13 +62,15 @@ export interface GivenAnswer {
   readonly status: number;
   /** The parsed body of a JSON answer. */
   readonly body: unknown;
+  /** JSON where absent. */
+  readonly contentType?: string;
 }
 
 /** Tells what is wrong with an answer by this description; `undefined`: nothing. */
 export function answerChecker(document: object): (answer: GivenAnswer) => string | undefined {
   const validatorAt = schemaAt(document);
   const operations = operationsOf(document).map((described) => ({ ...described, pattern: patternOf(described.path) }));
-  return ({ method, path, status, body }) => {
+  return ({ method, path, status, body, contentType = 'application/json' }) => {
     const bare = path.replace(/\?.*$/, '').replace(/(.)\/$/, '$1');
     // A literal step goes before a parameter, as in the router.
     const candidates = operations.filter((one) => one.method === method && one.pattern.test(bare)).sort((one, other) => one.path.split('{').length - other.path.split('{').length);
@@ -77,6 +79,8 @@ export function answerChecker(document: object): (answer: GivenAnswer) => string
     const response = (found.operation['responses'] as Readonly<Record<string, Json>>)[String(status)];
     if (response === undefined) return `${method} ${found.path} does not describe ${status} (${JSON.stringify(body)})`;
     if (response['content'] === undefined || !('application/json' in (response['content'] as Json))) return undefined;
+    const [type = ''] = contentType.split(';');
+    if (type !== 'application/json') return type in (response['content'] as Json) ? undefined : `${method} ${found.path} does not describe ${status} as ${type}`;
     const validate = validatorAt(`/paths/${escaped(found.path)}/${method.toLowerCase()}/responses/${status}/content/application~1json/schema`);
     if (validate(body)) return undefined;
     return `${method} ${found.path} ${status}: ${(validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`).join('; ')}`;

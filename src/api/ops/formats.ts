@@ -1,7 +1,7 @@
 /** In which format records are sent: JSON, or as a stream of lines for more than an answer should hold. */
 import { csvLine } from '../../audit/csv.js';
 import { HttpError } from '../errors.js';
-import type { Call, Schema, SuccessAnswer } from '../route.js';
+import type { Call, Schema } from '../route.js';
 
 /** JSON at once, or lines: NDJSON, CSV with a heading. */
 export type Format = 'json' | 'ndjson' | 'csv';
@@ -22,10 +22,8 @@ export function formatOf({ query, header }: Call): Format {
   return accept.includes('application/x-ndjson') ? 'ndjson' : accept.includes('text/csv') ? 'csv' : 'json';
 }
 
-/** The answers of a route that sends streams too, for the description. */
-export function streamAnswers(what: string): SuccessAnswer['description'] {
-  return `${what} With \`format=ndjson\` or \`csv\` (or such an \`Accept\`): as \`application/x-ndjson\` or \`text/csv\`.`;
-}
+/** What a route that sends streams too says of them in its answer's description. */
+export const alsoAs: readonly string[] = ['application/x-ndjson', 'text/csv'];
 
 /** Lines of records in a stream's format. */
 export function lineWriter<R extends object>(format: Exclude<Format, 'json'>, columns: readonly string[], rowOf: (record: R) => Parameters<typeof csvLine>[0]): { heading: string; line(record: R): string } {

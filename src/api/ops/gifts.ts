@@ -8,12 +8,12 @@ import { HttpError } from '../errors.js';
 import type { Call } from '../route.js';
 import { eventExample, eventSchema } from '../schemas/events.js';
 import { giftEmbeddedSchema, giftExample, giftSchema } from '../schemas/gifts.js';
-import { CONTENT_TYPES, formatOf, formatParameter, lineWriter, readWords, streamAnswers } from './formats.js';
+import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter, readWords } from './formats.js';
 import type { OpsRoute } from './frame.js';
 import { ALL_RELATIONS, giftThen } from './giftThen.js';
 import type { OpsDeps } from './routes.js';
 
-const PARAMS = { id: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
+const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
 /** Records a piece of a stream. */
 const PIECE = 200;
 
@@ -40,7 +40,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
   return [
     {
       method: 'GET',
-      path: '/ops/gifts/:id/history',
+      path: '/ops/gifts/:giftId/history',
       summary: "Every event of a gift's life",
       description: 'Across streams, in log order: the purchase and its payment, the issue, notifications, redemptions, vouchers, parked work. A transaction gives the lives of all its gifts; ' +
         'of a purchase of several gifts only the receivers of those asked for are shown.',
@@ -52,7 +52,8 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
       answers: [
         {
           status: 200,
-          description: streamAnswers('The events.'),
+          description: 'The events.',
+          alsoAs,
           schema: {
             type: 'object',
             additionalProperties: false,
@@ -64,7 +65,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
       ],
       errors: ['gift_not_found'],
       async handle(call, sight) {
-        const found = await named(call.params['id'] ?? '');
+        const found = await named(call.params['giftId'] ?? '');
         const events = await giftHistory(deps, found);
         const format = formatOf(call);
         if (format === 'json') {
@@ -86,7 +87,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
     },
     {
       method: 'GET',
-      path: '/ops/gifts/:id/as-of',
+      path: '/ops/gifts/:giftId/as-of',
       summary: 'A gift as it stood at a time',
       description: 'What the API would have answered then, with the catalogue and the accounts of then, to its owner of then or to another user. The voucher\'s code is never shown, the message only with `personal`.',
       tag: 'Audit',
@@ -126,9 +127,9 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
       errors: ['gift_not_found'],
       async handle({ params, query, embeds }, { personal }) {
         const time = instantAsked(query, query['time'] as string, 'last');
-        const { giftIds, purchase } = await named(params['id'] ?? '');
+        const { giftIds, purchase } = await named(params['giftId'] ?? '');
         const [giftId] = giftIds;
-        if (giftId === undefined || giftIds.length > 1) throw new HttpError('schema', { message: `id must name one gift: this transaction has ${giftIds.length}` });
+        if (giftId === undefined || giftIds.length > 1) throw new HttpError('schema', { message: `the id must name one gift: this transaction has ${giftIds.length}` });
         const position = await positionAt(deps.events, time);
         const viewer = query['viewer'] as string | undefined;
         const asked = { giftId, purchase, time, position, embeds, personal, ...(viewer === undefined ? {} : { viewer }) };

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { accessStream } from '../../../src/domain/access.js';
+import { buy, redeem, refused } from '../../support/giftFlow.js';
+import { type Json, type Reply, type Service, eventually, startService } from '../../support/service.js';
+
+const test = suite('api/ops/gifts');
+let service: Service;
+let id = '';
+let redemption = '';
+const PHONE = '+447700900002';
+
+const ask = async (path: string, user = 'aud', headers: Readonly<Record<string, string>> = {}): Promise<Reply> =>
+  service.ask('GET', path, { token: await service.userToken(user), headers });
+const seen = async (): Promise<Json[]> => (await service.events.read(accessStream(new Date().toISOString()))) as Json[];
+
+test.before(async () => {
+  service = await startService();
+  [id = ''] = await buy(service, 'latte', [{ phone_number: PHONE }, { user_id: 'cat' }]);
+  await eventually(async () => ((await service.events.read(`notification-${id}`)).length === 2 ? true : undefined));
+  redemption = (await redeem(service, id)).json.data.id as string;
+});
+test.after(() => service.close());
+
+test('auditors see the whole life; others are refused', async () => {
+  const reply = await ask(`/ops/gifts/${id}/history`);
+  assert.equal(reply.status, 200, reply.text);
+  assert.deepEqual(reply.json.data.map((event: Json) => event.type), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged', 'GiftIssued', 'NotificationStarted', 'NotificationSent', 'GiftRedeemed']);
+  assert.deepEqual([reply.json.gift_ids, reply.headers.get('cache-control')], [[id], 'no-store']);
+  const last = (await seen()).at(-1);
+  assert.deepEqual([last.data.what, last.data.asked, last.data.count, last.metadata.by.user], ['GET /ops/gifts/:giftId/history', { giftId: id }, 7, 'aud']);
+  for (const user of ['sue', 'ann', 'till-coffee']) refused(await ask(`/ops/gifts/${id}/history`, user), 403, 'Forbidden.');
+  await eventually(async () => ((await ask(`/ops/gifts/${redemption}/history`)).status === 200 ? true : undefined));
+  assert.deepEqual((await ask(`/ops/gifts/${redemption}/history`)).json, reply.json);
+  assert.equal((await ask(`/ops/gifts/${reply.json.transaction_id}/history`)).json.gift_ids.length, 2);
+  refused(await ask(`/ops/gifts/${'0'.repeat(20)}/history`), 404, 'gift not found');
+});
+
+test('personal fields are masked unless a reason is given', async () => {
+  assert.ok(!(await ask(`/ops/gifts/${id}/history`)).text.includes(PHONE));
+  assert.ok((await ask(`/ops/gifts/${id}/history?personal=true&reason=court%20order`)).text.includes(PHONE));
+  assert.deepEqual([(await seen()).at(-1).data.personal, (await seen()).at(-1).data.reason], [true, 'court order']);
+  refused(await ask(`/ops/gifts/${id}/history?personal=true`), 422, 'reason is required with personal');
+});
+
+test('it comes as lines too, by format or Accept, recorded when it begins and ends', async () => {
+  const csv = await ask(`/ops/gifts/${id}/history`, 'aud', { accept: 'text/csv' });
+  assert.match(csv.headers.get('content-type') ?? '', /^text\/csv/);
+  assert.deepEqual([csv.text.trimEnd().split('\n').length, csv.text.startsWith('position,stream,')], [8, true]);
+  const ndjson = await ask(`/ops/gifts/${id}/history?format=ndjson`);
+  assert.match(ndjson.headers.get('content-type') ?? '', /^application\/x-ndjson/);
+  assert.deepEqual(ndjson.text.trimEnd().split('\n').map((line) => (JSON.parse(line) as Json).type as string).at(-1), 'GiftRedeemed');
+  assert.equal((await ask(`/ops/gifts/${id}/history`, 'aud', { accept: 'application/x-ndjson' })).text, ndjson.text);
+  const [begun, ended] = (await seen()).slice(-2);
+  assert.deepEqual([begun.type, ended.type, ended.data.count, ended.data.complete], ['ExportBegun', 'ExportEnded', 7, true]);
+  refused(await ask(`/ops/gifts/${id}/history?format=xml`), 422, 'format must be json or ndjson or csv');
+});
+
+test('a gift as it stood at a time', async () => {
+  const now = encodeURIComponent(new Date().toISOString());
+  const reply = await ask(`/ops/gifts/${id}/as-of?time=${now}&embed[]=redeemed&embed[]=message`);
+  assert.equal(reply.status, 200, reply.text);
+  assert.deepEqual([reply.json.viewer, reply.json.data.gift_status, reply.json.embedded.redemptions[0].id, reply.json.embedded.messages[0].message], ['bob', 'redeemed', redemption, '***']);
+  assert.match(reply.json.position as string, /^\d+$/);
+  assert.equal((await ask(`/ops/gifts/${id}/as-of?time=${now}`)).json.embedded, undefined);
+  assert.equal((await ask(`/ops/gifts/${id}/as-of?time=${now}&viewer=cat`)).json.viewer, 'cat');
+  const [redeemed] = (await service.events.read(`gift-${id}`)).slice(-1);
+  const before = new Date(Date.parse(redeemed?.at ?? '') - 1).toISOString();
+  assert.equal((await ask(`/ops/gifts/${redemption}/as-of?time=${before}`)).json.data.gift_status, 'sent');
+});
+
+test('what can not be answered says why', async () => {
+  const transaction = (await ask(`/ops/gifts/${id}/history`)).json.transaction_id as string;
+  const now = new Date().toISOString();
+  refused(await ask(`/ops/gifts/${id}/as-of`), 422, 'time is required');
+  refused(await ask(`/ops/gifts/${id}/as-of?time=soon`), 422, '"soon" is not a time: give one such as 2026-05-04, 2026-05-04T12:30 or 2026-05-04T12:30:00Z');
+  refused(await ask(`/ops/gifts/${id}/as-of?time=${now}&time_zone=Mars`), 422, '"Mars" is not a time zone: give one such as Europe/London or UTC');
+  refused(await ask(`/ops/gifts/${id}/as-of?time=${now}&viewer=nobody`), 422, 'viewer must be a user of that time');
+  refused(await ask(`/ops/gifts/${transaction}/as-of?time=${now}`), 422, 'the id must name one gift: this transaction has 2');
+  refused(await ask(`/ops/gifts/${id}/as-of?time=1999-01-01`), 404, 'gift not found');
+  refused(await ask(`/ops/gifts/nothing/as-of?time=${now}`), 404, 'gift not found');
+  refused(await ask(`/ops/gifts/${id}/as-of?time=${now}&embed[]=nonsense`), 422, 'Unknown embed: nonsense.');
+});
+
+test('who saw what on a day is shown page by page', async () => {
+  const day = new Date().toISOString().slice(0, 10);
+  const first = await ask(`/ops/access?day=${day}&limit=2`);
+  assert.deepEqual([first.status, first.json.data.length, first.json.next], [200, 2, 1]);
+  const second = await ask(`/ops/access?day=${day}&limit=1000&after=${first.json.next}`);
+  assert.deepEqual([second.json.data[0].revision, second.json.next], [2, null]);
+  assert.deepEqual((await ask('/ops/access?day=1999-01-01')).json, { data: [], next: null });
+  refused(await ask('/ops/access?day=today'), 422, 'day must be a date such as 2026-05-04');
+});
+
+test.run();

@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import { accessStream } from '../../src/domain/access.js';
+import { shortcodeOf } from '../../src/domain/giftIds.js';
+import { gift } from '../support/cli.js';
+import { buy, redeem, unredeem } from '../support/giftFlow.js';
+import { type Json, type Service, eventually, startService } from '../support/service.js';
+
+const test = suite('cli/history');
+let service: Service;
+/** Bought with another for a phone, vouchered, redeemed, unredeemed, redeemed again. */
+let id = '';
+let transactionId = '';
+let redemptions: string[] = [];
+/** Before each of the gift's changes. */
+const times: string[] = [];
+const MESSAGE = 'for your eyes only';
+const PHONE = '+447700900002';
+
+const history = async (...args: readonly string[]): ReturnType<typeof gift> => gift(service.settings, ['history', ...args]);
+const moment = async (): Promise<void> => {
+  await sleep(5);
+  times.push(new Date().toISOString());
+  await sleep(5);
+};
+
+test.before(async () => {
+  service = await startService();
+  await moment();
+  const bought = await service.ask('POST', '/api/v2/transactions', {
+    token: await service.userToken('ann'),
+    body: { payment: { method: 'card', reference: 'pm_card_visa' }, purchase: { type: 'gift', reference: 'latte', receivers: [{ phone_number: PHONE }, { user_id: 'cat' }], message: MESSAGE } },
+    headers: { 'x-request-id': 'the-purchase' },
+  });
+  transactionId = bought.json.data.id as string;
+  id = bought.json.data.gifts[0] as string;
+  await eventually(async () => ((await service.events.read(`notification-${id}`)).length === 2 ? true : undefined));
+  await moment();
+  const voucher = await service.ask('POST', `/api/v2/gifts/${id}/voucher`, { token: await service.userToken('bob') });
+  assert.equal(voucher.status, 200, voucher.text);
+  await moment();
+  redemptions = [(await redeem(service, id)).json.data.id as string];
+  await moment();
+  assert.equal((await unredeem(service, id)).status, 200);
+  await moment();
+  redemptions.push((await redeem(service, id)).json.data.id as string);
+});
+test.after(() => service.close());
+
+test('every event of the life stands there in order, whatever names the gift', async () => {
+  const { code, records, err } = await history(id, '--json');
+  assert.deepEqual([code, err], [0, '']);
+  const events = records();
+  assert.deepEqual(events.map(({ type }) => type), [
+    'GiftsPurchased', 'ChargeStarted', 'PaymentCharged', 'GiftIssued', 'NotificationStarted', 'NotificationSent', 'VoucherAssigned', 'GiftRedeemed', 'GiftUnredeemed', 'GiftRedeemed',
+  ]);
+  const positions = events.map(({ position }) => position as string);
+  assert.deepEqual(positions, positions.toSorted());
+  assert.deepEqual(Object.keys(events[0] ?? {}), ['position', 'stream', 'revision', 'type', 'id', 'at', 'by', 'request_id', 'command_id', 'causation_id', 'correlation_id', 'data']);
+  assert.deepEqual([events[0]?.['request_id'], events[2]?.['correlation_id']], ['the-purchase', 'the-purchase']);
+  assert.deepEqual(events[7]?.['by'], { user: 'till-coffee', client: 'app', roles: ['redeem', 'unredeem'] });
+  await eventually(async () => ((await history(redemptions[1] ?? '', '--json')).code === 0 ? true : undefined));
+  for (const name of [shortcodeOf(id), shortcodeOf(id).toLowerCase(), ...redemptions]) assert.deepEqual((await history(name, '--json')).records(), events, name);
+});
+
+test('a transaction gives the lives of all its gifts, one gift only its own share', async () => {
+  const all = (await history(transactionId, '--json')).records() as Json[];
+  assert.equal(all.filter(({ type }) => type === 'GiftIssued').length, 2);
+  assert.deepEqual(all[0].data.receivers.map((receiver: Json) => receiver.user_id ?? receiver.phone_number), ['***', 'cat']);
+  const [first] = (await history(id, '--json')).records() as Json[];
+  assert.deepEqual([first.data.receivers.length, first.data.receivers[0].phone_number, first.data.other_receivers], [1, '***', 1]);
+});
+
+test('people see a table: who, where, and what led to what', async () => {
+  const { out } = await history(id);
+  const lines = out.trimEnd().split('\n');
+  assert.match(lines[0] ?? '', new RegExp(`^gift ${id} \\(${shortcodeOf(id)}\\) of transaction ${transactionId}: 10 events, the last at log position \\d+; times are UTC$`));
+  assert.match(lines[2] ?? '', /^ *# +when +what +who +client +where +request +cause +details$/);
+  assert.match(lines.find((line) => line.includes('PaymentCharged')) ?? '', /#2 +amount=700 provider=simulated/);
+  assert.match(lines.find((line) => line.includes('GiftRedeemed')) ?? '', /till-coffee \(redeem unredeem\) +app +bean-soho/);
+});
+
+test('CSV has a heading, and one line an event', async () => {
+  const { out } = await history(id, '--csv');
+  const lines = out.trimEnd().split('\n');
+  assert.equal(lines[0], 'position,stream,revision,type,id,at,user,client,roles,request_id,command_id,causation_id,correlation_id,data');
+  assert.equal(lines.length, 11);
+  assert.match(lines[8] ?? '', new RegExp(`^\\d+,gift-${id},2,GiftRedeemed,[0-9a-f-]+,[^,]+,till-coffee,app,redeem unredeem,`));
+});
+
+test('no secret shows anywhere, and personal fields only for a reason, which is kept', async () => {
+  const stored = [...(await service.events.read(`transaction-${transactionId}`)), ...(await service.events.read(`gift-${id}`))];
+  const dataOf = (type: string): Json => stored.find((event) => event.type === type)?.data;
+  const { seed } = dataOf('GiftsPurchased');
+  const { code: itsCode } = dataOf('VoucherAssigned');
+  assert.ok(seed !== undefined && itsCode !== undefined);
+  const asOf = ['--as-of', new Date().toISOString()];
+  for (const args of [[id], [id, '--json'], [id, '--csv'], [transactionId, '--json'], [id, ...asOf], [id, ...asOf, '--json']]) {
+    const { out, code } = await history(...args);
+    assert.equal(code, 0, args.join(' '));
+    for (const hidden of [seed, itsCode, MESSAGE, PHONE]) assert.ok(!out.includes(hidden), `${args.join(' ')} shows ${hidden}`);
+    const open = await history(...args, '--personal', '--reason', 'a complaint');
+    for (const hidden of [seed, itsCode]) assert.ok(!open.out.includes(hidden), `${args.join(' ')} shows ${hidden}`);
+    assert.ok(open.out.includes(MESSAGE));
+  }
+  const refused = await history(id, '--personal');
+  assert.deepEqual([refused.code, refused.out, refused.err], [2, '', 'gift: --personal wants --reason "<why>"\n']);
+  const seen = (await service.events.read(accessStream(new Date().toISOString()))) as Json[];
+  const last = seen.at(-1);
+  assert.deepEqual([last.type, last.data.what, last.data.personal, last.data.reason, last.data.count], ['RecordsSeen', 'gift history', true, 'a complaint', 1]);
+  assert.match(last.metadata.by.user as string, /^cli:.+@.+/);
+  assert.equal(last.data.asked.gift, id);
+});
+
+test('--as-of shows the gift as the API showed it then', async () => {
+  const at = async (time: string | undefined, ...more: readonly string[]): Promise<Json> => {
+    const { code, records, err } = await history(id, '--as-of', time ?? '', '--json', ...more);
+    assert.equal(code, 0, err);
+    return records()[0];
+  };
+  const before = await history(id, '--as-of', times[0] ?? '');
+  assert.deepEqual([before.code, before.out], [1, '']);
+  assert.match(before.err, /^gift: at \S+Z \(log position \d+\) there was no such gift\n$/);
+  const [told, vouchered, redeemed, unredeemed] = [await at(times[1]), await at(times[2]), await at(times[3]), await at(times[4])];
+  assert.deepEqual([told.data.gift_status, told.data.voucher_id, told.embedded.vouchers], ['sent', null, []]);
+  assert.deepEqual([told.as_of, told.viewer, told.time_zone], [times[1], 'bob', 'Europe/London']);
+  assert.equal(told.embedded.vouchers.length, 0);
+  assert.deepEqual([vouchered.embedded.vouchers.length, vouchered.embedded.vouchers[0].code, vouchered.embedded.messages[0].message], [1, '***', '***']);
+  assert.deepEqual([redeemed.data.gift_status, redeemed.data.redeemed_id, redeemed.embedded.redemptions[0].id], ['redeemed', redemptions[0], redemptions[0]]);
+  assert.deepEqual([unredeemed.data.gift_status, unredeemed.data.redeemed_id, unredeemed.embedded.redemptions], ['sent', null, []]);
+  const now = await at(new Date().toISOString());
+  const api = await service.ask('GET', `/api/v2/gifts/${id}?${['message', 'redeemed', 'voucher.segment', 'purchase.brand.stores', 'purchase.brand.integration', 'purchase.segments'].map((one) => `embed[]=${one}`).join('&')}`, { token: await service.userToken('bob') });
+  assert.deepEqual(now.embedded.vouchers[0], { ...api.json.embedded.vouchers[0], code: '***' });
+  for (const kind of ['products', 'brands', 'stores', 'segments', 'integrations', 'redemptions']) assert.deepEqual(now.embedded[kind], api.json.embedded[kind], kind);
+  const { launch_url: own, ...data } = now.data;
+  const { launch_url: theirs, ...shown } = api.json.data;
+  assert.deepEqual(data, shown);
+  assert.equal((own as string).split('/g/')[1], (theirs as string).split('/g/')[1]);
+});
+
+test('the catalogue and the accounts are those of then', async () => {
+  const [other = ''] = await buy(service, 'ticket', [{ user_id: 'dan' }]);
+  await moment();
+  await service.import({
+    products: [{ id: 'ticket', brand_id: 'screen', name: 'Cinema ticket, renamed', sale_price: 1200, segments: ['seg-pin'] }],
+    stores: [{ id: 'screen-new', brand_id: 'screen', name: 'Screen New', longitude: 0, latitude: 50 }],
+  });
+  const then = (await history(other, '--as-of', times.at(-1) ?? '', '--json', '--embed', 'purchase.brand.stores')).records()[0] as Json;
+  assert.deepEqual([then.embedded.products[0].name, then.embedded.products[0].sale_price], ['Cinema ticket', 1050]);
+  assert.deepEqual(then.embedded.stores.map((store: Json) => store.id), ['screen-soho']);
+  assert.deepEqual(Object.keys(then.embedded), ['products', 'brands', 'stores']);
+  const now = (await history(other, '--as-of', new Date().toISOString(), '--json', '--embed', 'purchase.brand.stores')).records()[0] as Json;
+  assert.equal(now.embedded.products[0].name, 'Cinema ticket, renamed');
+  assert.deepEqual(now.embedded.stores.map((store: Json) => store.id), ['screen-soho', 'screen-new']);
+  const viewer = (await history(other, '--as-of', new Date().toISOString(), '--json', '--viewer', 'ann')).records()[0] as Json;
+  assert.deepEqual([viewer.viewer, viewer.data.receiver_id, viewer.embedded.vouchers], ['ann', 'dan', []]);
+});
+
+test('what can not be answered says why, and nothing is recorded', async () => {
+  const before = (await service.events.read(accessStream(new Date().toISOString()))).length;
+  for (const [args, code, err] of [
+    [['0'.repeat(20)], 1, /^gift: nothing is known of "0{20}": give a gift's id/],
+    [['../../etc'], 1, /nothing is known of/],
+    [['x'.repeat(5_000)], 1, /nothing is known of "x{64}"/],
+    [[''], 1, /nothing is known of ""/],
+    [[id, '--as-of', 'soon'], 2, /^gift: --as-of: "soon" is not a time: give one such as 2026-05-04,/],
+    [[id, '--as-of', '2026-05-04', '--time-zone', 'Mars'], 2, /^gift: --time-zone: "Mars" is not a time zone/],
+    [[id, '--as-of', '1999-01-01'], 1, /there was no such gift/],
+    [[transactionId, '--as-of', '2100-01-01'], 1, /^gift: this transaction has 2 gifts: name one of them/],
+    [[id, '--as-of', '2100-01-01', '--viewer', 'nobody'], 1, /there was no user "nobody"/],
+    [[id, '--as-of', '2100-01-01', '--csv'], 2, /not as --csv/],
+    [[id, '--as-of', '2100-01-01', '--embed', 'nonsense'], 2, /--embed nonsense is unknown: message, redeemed/],
+    [[id, '--viewer', 'ann'], 2, /go with --as-of/],
+    [[id, '--reason', ' '], 2, /--reason must not be empty/],
+    [[id, '--reason', 'x'.repeat(501)], 2, /at most 500/],
+    [[id, '--json', '--csv'], 2, /cannot be used with/],
+  ] as const) {
+    const ran = await history(...args);
+    assert.deepEqual([ran.code, ran.out], [code, ''], args.join(' ').slice(0, 100));
+    assert.match(ran.err, err);
+  }
+  assert.equal((await service.events.read(accessStream(new Date().toISOString()))).length, before);
+});
+
+test('without a log there is nothing to show, and none is made', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'cli-'));
+  try {
+    const { code, err } = await gift(join(dir, 'none'), ['history', id]);
+    assert.equal(code, 1);
+    assert.match(err, /^gift: there is no event log in .*none: set DATA_DIR/);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
+
+test('help shows how it is used', async () => {
+  const { code, out } = await history('--help');
+  assert.equal(code, 0);
+  for (const word of ['--as-of', '--personal', '--reason', '--csv', '--json', '$ gift history']) assert.ok(out.includes(word), word);
+});
+
+test.run();
