@@ -105,6 +105,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     },
   };
   const app = httpApplication(routes, {
+    recognise: auth.recognise,
     authenticate: auth.authenticate,
     addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for') || undefined),
     records: engines.store.records,

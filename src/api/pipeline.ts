@@ -3,7 +3,7 @@
  * replay, the entity and the caller's right to it, body and query, the handler. 404 and 405 of routes come before, in `server.ts`.
  */
 import { Readable } from 'node:stream';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type { Role } from '../domain/account.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Position } from '../ports/eventStore.js';
@@ -18,11 +18,14 @@ import type { PositionGate } from './positions.js';
 import { listParameter, readQuery } from './query.js';
 import type { RequestState } from './requestState.js';
 import { type Answer, type Call, type Route, type RouteCaller, takesKeys } from './route.js';
+import type { RouteHandler } from './router.js';
 import { sendJson, setCommonHeaders } from './send.js';
 import { type Validator, bodyValidator, queryValidator } from './validation.js';
 
 /** What the checks before a handler need. */
 export interface PipelineDeps {
+  /** Whom memory knows to send this header; `undefined`: `authenticate` must look. @throws HttpError 403 */
+  recognise(authorization: string | undefined, need: RouteCaller): Principal | undefined;
   /** @throws HttpError 401, 403; UnavailableError */
   authenticate(authorization: string | undefined, need: RouteCaller): Promise<Principal>;
   /** The address that throttling counts a request by. */
@@ -42,24 +45,25 @@ interface Checks {
   readonly query: Validator | undefined;
 }
 
-/** The middleware that serves one route. */
-export function serve(route: Route, deps: PipelineDeps): Middleware {
+/** What answers the requests of one route. */
+export function serve(route: Route, deps: PipelineDeps): RouteHandler {
   const checks: Checks = {
     body: route.body === undefined ? undefined : bodyValidator(route.body),
     query: route.query === undefined ? undefined : queryValidator(route.query),
   };
   const underApi = takesKeys(route.path);
   const writes = route.method !== 'GET' && underApi;
-  return async (ctx) => {
+  return async (ctx, pathParams) => {
     const state = ctx.state as RequestState;
     state.route = route.path;
     state.noStore = route.noStore === true;
-    const principal = await deps.authenticate(ctx.headers.authorization, route.caller);
+    const { authorization } = ctx.headers;
+    const principal = deps.recognise(authorization, route.caller) ?? (await deps.authenticate(authorization, route.caller));
     state.principal = principal;
     if (route.roles !== undefined && !hasRole(principal, route.roles)) throw new HttpError('forbidden');
     const key = writes ? idempotencyKey(header(ctx, 'idempotency-key')) : undefined;
     const position = underApi ? deps.positions.parse(header(ctx, 'gift-position')) : undefined;
-    const params = resolveParams(route, ctx.params as Record<string, string>);
+    const params = resolveParams(route, pathParams);
     const body = route.body === undefined ? undefined : await readBody(ctx, { optional: route.bodyOptional === true, form: route.formBody === true });
     if (position !== undefined) await deps.positions.wait(position);
 
@@ -129,7 +133,8 @@ function header(ctx: Context, name: string): string | undefined {
 function resolveParams(route: Route, params: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   if (route.giftParam === undefined) return params;
   const identifier = params[route.giftParam] ?? '';
-  return { ...params, [route.giftParam]: giftIdOf(identifier) ?? identifier };
+  const id = giftIdOf(identifier) ?? identifier;
+  return id === identifier ? params : { ...params, [route.giftParam]: id };
 }
 
 /** What scopes an idempotency key: method and path, with the gift resolved. */
@@ -212,28 +217,29 @@ function positionHeader(deps: PipelineDeps, { position }: Answer): Record<string
 }
 
 function respond(ctx: Context, deps: PipelineDeps, answer: Answer): void {
-  const headers = { ...answer.headers, ...positionHeader(deps, answer), ...(answer.replayed === true ? REPLAYED : {}), ...keepingOf(ctx) };
-  const content = typeof answer.body === 'string' || answer.body instanceof Readable ? answer.body : jsonBody(answer.body);
-  if (typeof content === 'string' && typeof answer.body !== 'string') {
-    sendJson(ctx, answer.status, Object.entries(headers).flat(), content);
+  const { body, position } = answer;
+  const headers: string[] = [];
+  if (answer.headers !== undefined) for (const [name, value] of Object.entries(answer.headers)) headers.push(name, value);
+  if (position !== undefined) headers.push(POSITION_HEADER, deps.positions.format(position));
+  if (answer.replayed === true) headers.push(...REPLAYED);
+  if ((ctx.state as RequestState).noStore === true) headers.push('Cache-Control', 'no-store');
+  const content = typeof body === 'string' || body instanceof Readable ? body : jsonBody(body);
+  if (typeof content === 'string' && typeof body !== 'string') {
+    sendJson(ctx, answer.status, headers, content);
     return;
   }
   setCommonHeaders(ctx);
   ctx.status = answer.status;
   ctx.type = 'application/json';
-  ctx.set(headers);
+  for (let at = 0; at < headers.length; at += 2) ctx.set(headers[at] as string, headers[at + 1] as string);
   ctx.body = content;
 }
 
 function replay(ctx: Context, stored: StoredAnswer): void {
-  sendJson(ctx, stored.status, Object.entries({ ...stored.headers, ...REPLAYED }).flat(), stored.body ?? '');
+  sendJson(ctx, stored.status, [...Object.entries(stored.headers).flat(), ...REPLAYED], stored.body ?? '');
 }
 
-const REPLAYED = { 'Idempotent-Replayed': 'true' } as const;
-
-function keepingOf(ctx: Context): Record<string, string> {
-  return (ctx.state as RequestState).noStore === true ? { 'Cache-Control': 'no-store' } : {};
-}
+const REPLAYED = ['Idempotent-Replayed', 'true'] as const;
 
 /** The errors that any route of this kind may answer, beside its own. */
 export function commonErrors(route: Route): ErrorCode[] {

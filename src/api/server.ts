@@ -1,6 +1,5 @@
 /** The HTTP application: request ids, the access log, secure headers, errors as answers, and the router made from the routes. */
 import { randomUUID } from 'node:crypto';
-import Router from '@koa/router';
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { tracingOn } from '../tracing/spans.js';
@@ -9,6 +8,7 @@ import { type PipelineDeps, serve } from './pipeline.js';
 import { requestSpan } from './requestSpan.js';
 import type { RequestState } from './requestState.js';
 import type { Route } from './route.js';
+import { type Router, createRouter } from './router.js';
 import { setCommonHeaders } from './send.js';
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
@@ -27,54 +27,53 @@ export type OnAnswer = (method: string, route: string | undefined, status: numbe
 
 /** Builds the Koa application that serves the routes. */
 export function httpApplication(routes: readonly Route[], deps: ServerDeps): Koa {
-  const router = new Router();
-  for (const route of routes) router.register(route.path, [route.method], serve(route, deps));
-  return application(deps.logger, deps.beside ?? [], { routes: router.routes() as Middleware, onAnswer: deps.onAnswer });
+  const router = createRouter(routes, (route) => serve(route, deps));
+  return application(deps.logger, deps.beside ?? [], { router, onAnswer: deps.onAnswer });
 }
 
 /** What an application may have beside its middlewares. */
 export interface ApplicationOptions {
-  /** They set the common headers themselves. */
-  readonly routes?: Middleware;
+  /** Its routes set the common headers themselves. */
+  readonly router?: Router;
   readonly onAnswer?: OnAnswer | undefined;
 }
 
 /** An application of these middlewares, with what holds for every answer around them; what none of them answers is 404 or 405. */
-export function application(logger: Logger, middlewares: readonly Middleware[], { routes, onAnswer }: ApplicationOptions = {}): Koa {
+export function application(logger: Logger, middlewares: readonly Middleware[], { router, onAnswer }: ApplicationOptions = {}): Koa {
   const app = new Koa();
   if (tracingOn()) app.use(requestSpan);
-  app.use(outermost(logger, onAnswer));
-  if (routes !== undefined) app.use(routes);
+  app.use(outermost(logger, router, onAnswer));
   app.use((ctx, next) => {
     setCommonHeaders(ctx);
     return next();
   });
   for (const middleware of middlewares) app.use(middleware);
-  app.use(unmatched);
+  app.use(unmatched(router));
   // Koa prints to the console what escapes a response that has begun; here it goes to the log.
   app.on('error', (error: unknown) => logger.warn({ err: error }, 'a response could not be sent whole'));
   return app;
 }
 
 /** A known path with another method: 405 with `Allow`; anything else: 404. */
-const unmatched: Middleware = (ctx) => {
-  const layers = (ctx as Context & { matched?: readonly { readonly path: string; readonly methods: readonly string[] }[] }).matched ?? [];
-  const [first] = layers;
-  if (first === undefined) throw new HttpError('not_found');
-  (ctx.state as RequestState).route = first.path;
-  const allowed = [...new Set(layers.flatMap((layer) => layer.methods))].sort();
-  throw new HttpError('method_not_allowed', { headers: { Allow: allowed.join(', ') } });
-};
+function unmatched(router: Router | undefined): Middleware {
+  return (ctx) => {
+    const known = router?.others(ctx.path);
+    if (known === undefined) throw new HttpError('not_found');
+    (ctx.state as RequestState).route = known.path;
+    throw new HttpError('method_not_allowed', { headers: { Allow: known.methods.join(', ') } });
+  };
+}
 
-/** Names the request, turns what was thrown into an answer, writes the access log. */
-function outermost(logger: Logger, onAnswer?: OnAnswer): Middleware {
+/** Names the request, has its route answer it, turns what was thrown into an answer, writes the access log. */
+function outermost(logger: Logger, router: Router | undefined, onAnswer: OnAnswer | undefined): Middleware {
   return async (ctx, next) => {
     const started = performance.now();
     const state = ctx.state as RequestState;
     const asked = ctx.headers['x-request-id'];
     state.requestId = typeof asked === 'string' && REQUEST_ID.test(asked) ? asked : randomUUID();
     try {
-      await next();
+      const found = router?.find(ctx.method, ctx.path);
+      await (found === undefined ? next() : found.answer(ctx, found.params));
     } catch (error) {
       answerError(ctx, error, logger);
     }

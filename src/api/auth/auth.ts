@@ -32,6 +32,7 @@ export interface AuthOptions {
 
 /** Authentication as the API uses it. */
 export interface Auth {
+  readonly recognise: Authenticator['recognise'];
   readonly authenticate: Authenticator['authenticate'];
   /** The address that throttling counts a request by. */
   readonly address: CallerAddress;
@@ -52,7 +53,8 @@ export function createAuth(options: AuthOptions): Auth {
   const callers = authenticator({ tokens, sessions: allSessions, accounts: accountsNow });
   const clients = clientAuthentication({ accounts: accountsNow, passwords: checker, throttle: counters, now });
   return {
-    authenticate: async (header, need) => callers.authenticate(header, need),
+    recognise: callers.recognise,
+    authenticate: callers.authenticate,
     address,
     routes: oauthRoutes(grants({ authenticator: callers, accounts: accountsNow, clients, passwords: checker, sessions: allSessions, throttle: counters, hash })),
     close: async () => checker.close(),

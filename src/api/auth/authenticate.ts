@@ -10,6 +10,11 @@ import type { Accounts, Standing } from './standing.js';
 /** Looks callers up. */
 export interface Authenticator {
   /**
+   * Who sends this `Authorization` header, as far as memory knows: nearly every request ends here, so it waits for no promise. `undefined`: ask `authenticate`.
+   * @throws HttpError forbidden as `authenticate` does.
+   */
+  recognise(header: string | undefined, need: RouteCaller): Principal | undefined;
+  /**
    * Who sends this `Authorization` header. Nothing is looked up where a route needs nobody.
    * @throws HttpError authentication_failed without a token that counts, forbidden for a client's token where a user's is needed; UnavailableError.
    */
@@ -25,21 +30,27 @@ const BEARER = /^bearer +([\w\-.~+/]+=*) *$/i;
 /** An authenticator. */
 export function authenticator(deps: { tokens: AccessTokens; sessions: Sessions; accounts: Accounts }): Authenticator {
   const { tokens, sessions, accounts } = deps;
+  const known = (header: string | undefined, need: RouteCaller): Principal | undefined => {
+    const token = tokenOf(header);
+    const claims = token === undefined ? undefined : tokens.remembered(token);
+    const session = claims === undefined ? undefined : sessions.inUse(claims);
+    const standing = session === undefined ? undefined : accounts.known(session);
+    return claims === undefined || standing === undefined ? undefined : principalOf(standing, claims.sessionId, need);
+  };
   const behind = async (header: string | undefined): Promise<Standing & { readonly sessionId: string }> => {
     const token = tokenOf(header);
-    const claims = token === undefined ? undefined : (tokens.remembered(token) ?? (await tokens.verify(token)));
+    const claims = token === undefined ? undefined : await tokens.verify(token);
     const session = claims === undefined ? undefined : await sessions.use(claims);
     const standing = session === undefined ? undefined : await accounts.behind(session);
     if (claims === undefined || standing === undefined) throw authenticationFailed();
     return { ...standing, sessionId: claims.sessionId };
   };
   return {
+    recognise: (header, need) => (need === 'none' ? ANONYMOUS : known(header, need)),
     async authenticate(header, need) {
       if (need === 'none') return ANONYMOUS;
-      const { client, user, sessionId } = await behind(header);
-      if (user !== undefined) return { kind: 'user', clientId: client.id, sessionId, user };
-      if (need === 'user') throw new HttpError('forbidden');
-      return { kind: 'client', clientId: client.id, sessionId };
+      const { sessionId, ...standing } = await behind(header);
+      return principalOf(standing, sessionId, need);
     },
     async client(header) {
       const { client, user } = await behind(header);
@@ -47,6 +58,13 @@ export function authenticator(deps: { tokens: AccessTokens; sessions: Sessions; 
       return client;
     },
   };
+}
+
+/** @throws HttpError forbidden */
+function principalOf({ client, user }: Standing, sessionId: string, need: RouteCaller): Principal {
+  if (user !== undefined) return { kind: 'user', clientId: client.id, sessionId, user };
+  if (need === 'user') throw new HttpError('forbidden');
+  return { kind: 'client', clientId: client.id, sessionId };
 }
 
 function tokenOf(header: string | undefined): string | undefined {

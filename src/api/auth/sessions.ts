@@ -35,6 +35,8 @@ export interface Sessions {
    * @returns `undefined` when there is none to be had; a token that was spent before has then ended its session.
    */
   refresh(token: string, client: string, stands: (session: Session) => Promise<boolean>): Promise<TokenPair | undefined>;
+  /** The session that an access token may act in, as far as memory knows and nothing is to be stored for it; `undefined`: ask `use`. At most `FRESH_MS` old. */
+  inUse(claims: AccessClaims): Session | undefined;
   /** The session that an access token may act in; `undefined` when it has ended. At most `FRESH_MS` old. */
   use(claims: AccessClaims): Promise<Session | undefined>;
 }
@@ -116,6 +118,12 @@ export function sessions(options: { records: Records; tokens: AccessTokens; hash
       throw new UnavailableError('a session could not be stored');
     },
 
+    inUse(claims) {
+      const session = cache.peek(keyOf(claims.sessionId))?.value?.value;
+      if (session === undefined || session.pair < claims.pair || !mayAct(session, claims)) return undefined;
+      return useMatters(session, claims.pair, now()) ? undefined : session;
+    },
+
     async use(claims) {
       const key = keyOf(claims.sessionId);
       for (let turn = 0; turn < MAX_TURNS; turn += 1) {
@@ -127,7 +135,7 @@ export function sessions(options: { records: Records; tokens: AccessTokens; hash
           record = await cache.load(key);
         }
         const session = record?.value;
-        if (record === undefined || session === undefined || session.user !== (claims.userId ?? null) || !pairCounts(session, claims.pair)) return undefined;
+        if (record === undefined || session === undefined || !mayAct(session, claims)) return undefined;
         if (!useMatters(session, claims.pair, now())) return session;
         const used = { ...session, used: true };
         if (await store(claims.sessionId, used, record.version)) return used;
@@ -135,6 +143,11 @@ export function sessions(options: { records: Records; tokens: AccessTokens; hash
       throw new UnavailableError('a session could not be stored');
     },
   };
+}
+
+/** Whether the token is its session's user's, and its pair has not been ended. */
+function mayAct(session: Session, claims: AccessClaims): boolean {
+  return session.user === (claims.userId ?? null) && pairCounts(session, claims.pair);
 }
 
 function keyOf(sessionId: string): string {

@@ -16,6 +16,8 @@ export interface Accounts {
   user(id: string): Promise<UserDocument | undefined>;
   /** Whose name it is, by the name's HMAC. */
   userNamed(usernameHash: string): Promise<UserDocument | undefined>;
+  /** Who stands behind the session, as far as memory knows; `undefined`: ask `behind`. */
+  known(session: Session): Standing | undefined;
   /** Who stands behind the session, as of `FRESH_MS` ago at most; `undefined` when one of them is inactive or has other credentials than when it began. */
   behind(session: Session): Promise<Standing | undefined>;
 }
@@ -44,12 +46,13 @@ export function accounts(model: ReadModel<AccountDocument>, now: () => number): 
       const name = await model.get(`username-${usernameHash}`);
       return name?.entry === 'username' && name.user_id !== null ? user(name.user_id) : undefined;
     },
-    async behind(session) {
+    known(session) {
       const itsClient = clients.peek(session.client);
       const itsUser = session.user === null ? NOBODY : users.peek(session.user);
-      // Nearly every request ends here, so it costs two look-ups in memory and no promise.
-      if (itsClient !== undefined && itsUser !== undefined) return standing(session, itsClient.value, itsUser.value);
-      return standing(session, ...(await Promise.all([known(clients, session.client), session.user === null ? undefined : known(users, session.user)])));
+      return itsClient === undefined || itsUser === undefined ? undefined : standing(session, itsClient.value, itsUser.value);
+    },
+    async behind(session) {
+      return standing(session, ...(await Promise.all([looked(clients, session.client), session.user === null ? undefined : looked(users, session.user)])));
     },
   };
 }
@@ -61,7 +64,7 @@ export function standing(session: Session, client: ClientDocument | undefined, u
   return user?.active === true && user.credential === session.userCredential ? { client, user } : undefined;
 }
 
-async function known<V>(cache: FreshCache<V>, key: string): Promise<V> {
+async function looked<V>(cache: FreshCache<V>, key: string): Promise<V> {
   const fresh = cache.peek(key);
   return fresh === undefined ? cache.load(key) : fresh.value;
 }

@@ -57,6 +57,7 @@ async function start(parts: { clock: Clock; records: MemoryRecords; accounts: Me
   const auth = createAuth({ ...parts, now: parts.clock.now, tokenKeys: [TOKEN_KEY], hash, ttl, trustedProxies: ['127.0.0.0/8'] });
   const logger = pino({ level: 'trace' }, { write: (line: string) => parts.lines.push(line) });
   const app = httpApplication([...auth.routes, probe('any'), probe('user'), probe('none')], {
+    recognise: auth.recognise,
     authenticate: auth.authenticate,
     addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for')),
     records: parts.records,

@@ -36,6 +36,7 @@ const route = (more: Partial<OpsRoute>): OpsRoute => ({
 async function served(own: OpsRoute, principal: Principal = withRoles('auditor')): Promise<((path: string, method?: string, body?: unknown) => Promise<Reply>) & { readonly url: string }> {
   events = memoryEvents();
   const app: Koa = httpApplication([opsRoute(accessRecorder(events, () => '2026-05-04T00:00:00.000Z'), own)], {
+    recognise: () => undefined,
     authenticate: async () => principal,
     addressOf: () => 'here',
     records: memoryRecords(Date.now),
