@@ -75,7 +75,7 @@ export interface Answer {
 /** One endpoint, as it is described; `Route` adds what answers it. */
 export interface RouteDescription {
   readonly method: 'GET' | 'POST' | 'PATCH';
-  /** As @koa/router takes it, without a trailing slash (both are served): `/api/v2/gifts/:giftId`. */
+  /** As find-my-way takes it, without a trailing slash (both are served): `/api/v2/gifts/:giftId`. */
   readonly path: string;
   /** One line for the description; `tag` groups it (the file's resource). */
   readonly summary: string;
