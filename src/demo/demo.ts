@@ -2,7 +2,7 @@
  * The demo: a fresh data folder, the demo catalogue, the whole service on embedded engines, and the main job over real HTTP;
  * then it goes on serving. PORT, HOST, LOG_LEVEL and DATA_DIR are respected; without DATA_DIR the folder is a temporary one, removed at the end.
  */
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -40,7 +40,7 @@ async function toldOf(events: EventStore, giftId: string): Promise<Told> {
 }
 
 async function run(): Promise<void> {
-  if (!temporary && readdirSync(dataDir, { recursive: false }).length > 0) throw new Error(`DATA_DIR ${dataDir} is not empty: the demo wants a fresh one, or none`);
+  if (!temporary && existsSync(dataDir) && readdirSync(dataDir).length > 0) throw new Error(`DATA_DIR ${dataDir} is not empty: the demo wants a fresh one, or none`);
   print(`Gift Commerce demo. Data folder: ${dataDir}`);
   const { hashKey } = loadKeys(base);
   const events = await openEmbeddedEventStore({ dir: dataDir });
