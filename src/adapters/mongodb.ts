@@ -3,12 +3,13 @@ import type { Logger } from 'pino';
 import type { ReadStore } from '../ports/readStore.js';
 import { addressOf, engineErrorOf } from './mongodb/address.js';
 import { createCheckpoints } from './mongodb/checkpoints.js';
-import { dropCollection, ensureCollection } from './mongodb/collections.js';
+import { dropCollection, ensureCollection, versionsOf } from './mongodb/collections.js';
 import { layoutOf } from './mongodb/layout.js';
 import { openLink } from './mongodb/link.js';
 import { createPointers } from './mongodb/pointers.js';
 import { createReader } from './mongodb/reader.js';
 import { createRecords, ensureRecords } from './mongodb/records.js';
+import { correctDocuments } from './mongodb/corrections.js';
 import { writeBatches } from './mongodb/writer.js';
 
 /** Where MongoDB is. */
@@ -51,6 +52,8 @@ export async function openMongoReadStore({ url, logger }: MongoReadStoreOptions)
       await writeBatches(link, batches);
       for (const { checkpoint } of batches) if (checkpoint !== undefined) checkpoints.advanced(checkpoint.projection, checkpoint.position);
     },
+    correct: async (collection, corrections) => correctDocuments(link, collection, corrections),
+    versions: async (name) => versionsOf(link, name),
     checkpoint: checkpoints.stored,
     reached: checkpoints.reached,
     ...pointers,

@@ -1,4 +1,5 @@
 /** What every read store does alike: which queries it takes, which values it finds, where strings that begin alike end. */
+import { MAX_BATCH_DOCUMENTS } from '../ports/readStore.js';
 import type { CollectionSpec, Condition, Query, Scalar } from '../ports/readStore.js';
 
 /** The most characters a record's key may have. */
@@ -61,6 +62,12 @@ export function afterPrefix(prefix: string): string | undefined {
     if (point < 0x10ffff) return points.join('') + String.fromCodePoint(point === 0xd7ff ? 0xe000 : point + 1);
   }
   return undefined;
+}
+
+/** @throws Error when a batch, or corrections at once, have more documents than the port allows. */
+export function refuseTooMany(collection: CollectionSpec, documents: readonly unknown[], what: string): void {
+  if (documents.length <= MAX_BATCH_DOCUMENTS) return;
+  throw new Error(`${what} for ${collectionNameOf(collection)}: ${documents.length} documents, at most ${MAX_BATCH_DOCUMENTS} are allowed`);
 }
 
 /** A record's value as it is stored. @throws when the key is too long or the value no JSON. */

@@ -65,6 +65,15 @@ export interface WriteBatch {
   readonly checkpoint?: Checkpoint;
 }
 
+/** One document put right whatever position it stands at: what a write, which never goes back, can't do. */
+export interface Correction {
+  readonly id: string;
+  /** The position at which the stored document must stand, or nothing is done; `undefined`: there must be none. */
+  readonly expected: Position | undefined;
+  /** What is to stand there; `undefined`: nothing. */
+  readonly document: StoredDocument | undefined;
+}
+
 /** How far a projection has come. */
 export interface Checkpoint {
   /** The projection's name and version, for example `gifts@3`. */
@@ -131,6 +140,11 @@ export interface ReadStore {
    * A checkpoint below the stored one is skipped. Safe to repeat as a whole.
    */
   write(batches: readonly WriteBatch[]): Promise<void>;
+  /**
+   * Puts documents right by compare-and-set, whatever their positions: for repairs. At most as many as a batch.
+   * @returns for each correction, in their order, whether it was made.
+   */
+  correct(collection: CollectionSpec, corrections: readonly Correction[]): Promise<boolean[]>;
   /** The stored checkpoint of a projection. */
   checkpoint(projection: string): Promise<Position | undefined>;
   /**
@@ -141,6 +155,8 @@ export interface ReadStore {
 
   /** The version of a collection that readers use; `undefined` before the first `activate`. */
   active(name: string): Promise<number | undefined>;
+  /** The versions of a collection that are stored, from the lowest. */
+  versions(name: string): Promise<number[]>;
   /** Swaps readers over to this version, at once and durably. */
   activate(name: string, version: number): Promise<void>;
 

@@ -5,6 +5,7 @@ import type { ReadStore } from '../../src/ports/readStore.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../src/ports/readStore.js';
 import type { ReadStoreFixture, ReadStorePromised } from '../support/readStoreDocuments.js';
 import { at, batch, doc, filled, idsOf, newCollection, projectionOf, rejectionOf } from '../support/readStoreDocuments.js';
+import { CORRECTION_PROMISES } from './readStoreCorrections.js';
 import { QUERY_PROMISES } from './readStoreQueries.js';
 import { RECORD_PROMISES } from './readStoreRecords.js';
 
@@ -415,4 +416,4 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
   },
 };
 
-const PROMISES: Readonly<Record<string, ReadStorePromised>> = { ...DOCUMENT_PROMISES, ...QUERY_PROMISES, ...RECORD_PROMISES };
+const PROMISES: Readonly<Record<string, ReadStorePromised>> = { ...DOCUMENT_PROMISES, ...CORRECTION_PROMISES, ...QUERY_PROMISES, ...RECORD_PROMISES };

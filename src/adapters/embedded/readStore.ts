@@ -7,10 +7,10 @@ import type { Body, CollectionSpec, Query, ReadStore } from '../../ports/readSto
 import { UnavailableError } from '../../ports/unavailable.js';
 import { openRecords } from './records.js';
 import { openReader, READ_STORE_FILE } from './readStoreFile.js';
-import { layoutOf } from './readStoreLayout.js';
+import { layoutOf, versionsOf } from './readStoreLayout.js';
 import { openLink } from './readStoreLink.js';
 import type { Fault, WriterData } from './readStoreMessages.js';
-import { createPacker } from './readStorePacker.js';
+import { createPacker, packCorrections } from './readStorePacker.js';
 import { createReader } from './readStoreReader.js';
 import { readSnapshot } from './readStoreSnapshot.js';
 import { createWaiters } from './readStoreWaiters.js';
@@ -120,12 +120,18 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
       await packer.write(batches);
       for (const { checkpoint } of batches) if (checkpoint !== undefined) waiters.advanced(checkpoint.projection, checkpoint.position);
     },
+    async correct(collection, corrections) {
+      return link.call<boolean[]>({ kind: 'correct', layout: layoutOf(collection), corrections: packCorrections(collection, corrections) });
+    },
     async checkpoint(projection) {
       return readNow(() => checkpointOf.get(projection));
     },
     reached: (projection, position, timeoutMs) => waiters.reached(projection, position, timeoutMs),
     async active(name) {
       return readNow(() => activeVersion.get(name));
+    },
+    async versions(name) {
+      return readNow(() => versionsOf(database, name));
     },
     async activate(name, version) {
       await link.call<void>({ kind: 'activate', name, version });

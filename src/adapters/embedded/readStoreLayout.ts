@@ -1,4 +1,5 @@
 /** How a collection lies in SQLite: one table a version, one column a field that some index names. */
+import type { Database } from 'better-sqlite3';
 import type { CollectionSpec, Scalar } from '../../ports/readStore.js';
 import { collectionNameOf } from '../readStoreRules.js';
 
@@ -38,6 +39,14 @@ export function layoutOf(collection: CollectionSpec): Layout {
     layouts.set(collection, layout);
   }
   return layout;
+}
+
+/** The versions of a collection that have a table, from the lowest. */
+export function versionsOf(database: Database, name: string): number[] {
+  const prefix = `doc_${name}_`;
+  const tables = database.prepare<[string], string>(`SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ? || '*'`).pluck().all(prefix);
+  const versions = tables.map((table) => table.slice(prefix.length)).filter((rest) => /^[1-9][0-9]*$/.test(rest));
+  return versions.map(Number).sort((a, b) => a - b);
 }
 
 /** A value as SQLite compares it. */

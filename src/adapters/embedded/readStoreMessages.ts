@@ -25,12 +25,21 @@ export type RecordRequest =
   | { readonly kind: 'put'; readonly key: string; readonly value: string; readonly expected: number | undefined; readonly expiresAt: number | undefined }
   | { readonly kind: 'delete'; readonly key: string; readonly expected: number | undefined };
 
+/** A document put right. */
+export interface PackedCorrection {
+  readonly id: string;
+  readonly expected: string | undefined;
+  /** Id, position, body, then the values of the layout's columns; `undefined`: nothing is to stand there. */
+  readonly row: readonly Scalar[] | undefined;
+}
+
 /** What can be asked. */
 export type WriterRequest =
   | WritePart
   | RecordRequest
   | { readonly kind: 'ensure'; readonly layout: Layout; readonly deferIndexes: boolean }
   | { readonly kind: 'drop'; readonly layout: Layout }
+  | { readonly kind: 'correct'; readonly layout: Layout; readonly corrections: readonly PackedCorrection[] }
   | { readonly kind: 'activate'; readonly name: string; readonly version: number }
   | { readonly kind: 'bind'; readonly logId: string };
 

@@ -1,11 +1,11 @@
 /** Turns batches into messages for the writer, a slice at a time, so that the event loop is never held up by a big one. */
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
-import type { Scalar, StoredDocument, WriteBatch } from '../../ports/readStore.js';
-import { scalarOf } from '../readStoreRules.js';
+import type { CollectionSpec, Correction, Scalar, StoredDocument, WriteBatch } from '../../ports/readStore.js';
+import { refuseTooMany, scalarOf } from '../readStoreRules.js';
 import { layoutOf } from './readStoreLayout.js';
 import type { FieldColumn } from './readStoreLayout.js';
 import type { WriterLink } from './readStoreLink.js';
-import type { PackedBatch } from './readStoreMessages.js';
+import type { PackedBatch, PackedCorrection } from './readStoreMessages.js';
 
 /** Writes batches through the link, one call after another. */
 export interface Packer {
@@ -84,6 +84,18 @@ export function createPacker(link: Pick<WriterLink, 'call' | 'send' | 'sent'>): 
       await done;
     },
   };
+}
+
+/** Corrections as the writer takes them. @throws Error when there are more than the port allows */
+export function packCorrections(collection: CollectionSpec, corrections: readonly Correction[]): PackedCorrection[] {
+  refuseTooMany(collection, corrections, 'corrections');
+  const { columns } = layoutOf(collection);
+  return corrections.map(({ id, expected, document }) => {
+    if (document === undefined) return { id, expected, row: undefined };
+    const row: Scalar[] = [id, document.position, JSON.stringify(document.body)];
+    addValues(row, columns, document.body as Readonly<Record<string, unknown>>);
+    return { id, expected, row };
+  });
 }
 
 function addValues(rows: Scalar[], columns: readonly FieldColumn[], body: Readonly<Record<string, unknown>>): void {

@@ -3,7 +3,7 @@ import type { Database, Statement } from 'better-sqlite3';
 import type { Scalar } from '../../ports/readStore.js';
 import { sqlScalar } from './readStoreLayout.js';
 import type { Layout, SqlScalar } from './readStoreLayout.js';
-import type { PackedBatch } from './readStoreMessages.js';
+import type { PackedBatch, PackedCorrection } from './readStoreMessages.js';
 
 /** Writes to the tables of collections. */
 export interface Tables {
@@ -12,6 +12,8 @@ export interface Tables {
   drop(layout: Layout): void;
   /** Writes the documents, then the checkpoint; what is older than what stands there is skipped. Makes the table if it must. */
   write(batch: PackedBatch): void;
+  /** Puts documents right by compare-and-set of their positions. Makes the table if it must. @returns whether each was. */
+  correct(layout: Layout, corrections: readonly PackedCorrection[]): boolean[];
   /** Forgets what it knows of the tables there are: a transaction was rolled back, or another process changed them. */
   forget(): void;
 }
@@ -88,6 +90,10 @@ export function tablesOf(database: Database): Tables {
       if (rows.length > 0) writeAll(planOf(layout), rows, 3 + layout.columns.length);
       if (checkpoint !== undefined) advance.run(checkpoint.projection, checkpoint.position);
     },
+    correct(layout, corrections) {
+      planOf(layout);
+      return corrections.map((correction) => correctOne(database, layout, correction));
+    },
     forget() {
       plans.clear();
     },
@@ -107,6 +113,19 @@ function writeAll({ put, replace }: Plan, rows: readonly Scalar[], width: number
       if (put.run(...row).changes === 0) replace.run(...row);
     }
   }
+}
+
+/** Rare, so nothing is kept prepared for it. */
+function correctOne(database: Database, { table, columns }: Layout, { id, expected, row }: PackedCorrection): boolean {
+  const all = ['id', 'position', 'body', ...columns.map(({ column }) => column)];
+  const values = row?.map(sqlScalar) ?? [];
+  if (expected === undefined) {
+    if (row === undefined) return database.prepare(`SELECT 1 FROM ${table} WHERE id = ?`).get(id) === undefined;
+    return database.prepare(`INSERT OR IGNORE INTO ${table} (${all.join(', ')}) VALUES (${all.map(() => '?').join(', ')})`).run(...values).changes === 1;
+  }
+  if (row === undefined) return database.prepare(`DELETE FROM ${table} WHERE id = ? AND position = ?`).run(id, expected).changes === 1;
+  const changed = all.map((column) => `${column} = ?`).join(', ');
+  return database.prepare(`UPDATE ${table} SET ${changed} WHERE id = ? AND position = ?`).run(...values, id, expected).changes === 1;
 }
 
 function unquoted(name: string): string {

@@ -116,6 +116,8 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
         return tables.ensure(request.layout, request.deferIndexes);
       case 'drop':
         return tables.drop(request.layout);
+      case 'correct':
+        return tables.correct(request.layout, request.corrections);
       case 'activate':
         activate.run(request.name, request.version);
         return undefined;

@@ -40,6 +40,13 @@ export async function dropCollection(link: Link, layout: Layout): Promise<void> 
   await link.write((database) => database.collection<FieldsMeta>(META).deleteOne({ _id: metaIdOf(layout) }));
 }
 
+/** The versions of a collection that are there, from the lowest. */
+export async function versionsOf(link: Link, name: string): Promise<number[]> {
+  const prefix = `doc_${name}_`;
+  const found = await link.read(({ db }) => db.listCollections({ name: { $regex: `^${prefix}[1-9][0-9]*$` } }, { nameOnly: true }).toArray());
+  return found.map((one) => Number(one.name.slice(prefix.length))).sort((a, b) => a - b);
+}
+
 /** An index and, where it makes documents expire, after how many seconds past the date in it. */
 export type WantedIndex = MongoIndex & { readonly expireAfterSeconds?: number };
 
