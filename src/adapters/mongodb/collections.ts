@@ -43,8 +43,9 @@ export async function dropCollection(link: Link, layout: Layout): Promise<void> 
 /** The versions of a collection that are there, from the lowest. */
 export async function versionsOf(link: Link, name: string): Promise<number[]> {
   const prefix = `doc_${name}_`;
-  const found = await link.read(({ db }) => db.listCollections({ name: { $regex: `^${prefix}[1-9][0-9]*$` } }, { nameOnly: true }).toArray());
-  return found.map((one) => Number(one.name.slice(prefix.length))).sort((a, b) => a - b);
+  const found = await link.read(({ db }) => db.listCollections({}, { nameOnly: true }).toArray());
+  const versions = found.map((one) => one.name).filter((one) => one.startsWith(prefix)).map((one) => one.slice(prefix.length));
+  return versions.filter((version) => /^[1-9][0-9]*$/.test(version)).map(Number).sort((a, b) => a - b);
 }
 
 /** An index and, where it makes documents expire, after how many seconds past the date in it. */
