@@ -100,7 +100,7 @@ function evolved(unit: Unit, before: StoredDocument | undefined, event: Recorded
 }
 
 function noteQuarantine(unit: Unit, quarantined: Quarantined): void {
-  unit.quarantined.push(quarantined);
+  unit.quarantined = [...unit.quarantined, quarantined];
   unit.unlisted.push(quarantined);
   unit.report?.(quarantined);
 }

@@ -32,6 +32,18 @@ export interface LeaseOptions {
   readonly logger: Logger;
   /** Default `LEASE_MS`. The same in all processes. */
   readonly ttlMs?: number;
+  /** Told, while it waits, each time that another is seen to hold it on. */
+  readonly onHeld?: (holder: string) => void;
+}
+
+/** Another holds the lease. */
+export class LeaseHeldError extends Error {
+  override readonly name = 'LeaseHeldError';
+  readonly holder: string;
+  constructor(holder: string) {
+    super(`held by ${holder}`);
+    this.holder = holder;
+  }
 }
 
 /** `holder: null`: released. */
@@ -52,7 +64,7 @@ interface Seen {
  * @returns `undefined` when `signal` was aborted first.
  */
 export async function acquireLease(records: Records, name: string, options: LeaseOptions): Promise<Lease | undefined> {
-  const { holder, signal, logger, ttlMs = LEASE_MS } = options;
+  const { holder, signal, logger, ttlMs = LEASE_MS, onHeld } = options;
   const key = `lease/${name}`;
   let seen: Seen | undefined;
   let reachable = true;
@@ -66,6 +78,7 @@ export async function acquireLease(records: Records, name: string, options: Leas
         const version = await records.put(key, { holder, fence } satisfies LeaseValue, { expected: record?.version ?? 0 });
         if (version !== undefined) return hold(records, key, { ...options, ttlMs }, { fence, version, renewedAt: put });
       } else if (seen?.version !== record.version) {
+        if (seen !== undefined && record.value.holder !== null) onHeld?.(record.value.holder);
         seen = { version: record.version, since: performance.now() };
       }
       reachable = true;
@@ -76,6 +89,30 @@ export async function acquireLease(records: Records, name: string, options: Leas
     await pause(ttlMs / 6, signal);
   }
   return undefined;
+}
+
+/**
+ * Takes the lease, or finds out that another is alive and holds it: within the lease's time.
+ * @returns `undefined` when `signal` was aborted first.
+ * @throws LeaseHeldError, or UnavailableError when the store can't be reached at the beginning
+ */
+export async function seizeLease(records: Records, name: string, options: Omit<LeaseOptions, 'onHeld'>): Promise<Lease | undefined> {
+  await records.get(`lease/${name}`);
+  const refused = new AbortController();
+  let other: string | undefined;
+  const signal = AbortSignal.any([options.signal, refused.signal]);
+  const onHeld = (holder: string): void => {
+    other = holder;
+    refused.abort();
+  };
+  const lease = await acquireLease(records, name, { ...options, signal, onHeld });
+  if (lease === undefined && other !== undefined) throw new LeaseHeldError(other);
+  return lease;
+}
+
+/** Who had the lease last, and may still have it; `undefined`: nobody, or it was given up. @throws UnavailableError */
+export async function leaseHolder(records: Records, name: string): Promise<string | undefined> {
+  return (await records.get<LeaseValue>(`lease/${name}`))?.value.holder ?? undefined;
 }
 
 /** A record of this very process is one that it lost by its own clock and nobody took. */

@@ -8,14 +8,15 @@
  *   a projection has caught up at least once: until then readers take what is missing as unavailable (`readModel.ts`).
  */
 import type { Logger } from 'pino';
-import type { EventStore, Position } from '../ports/eventStore.js';
+import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { runFeed } from './feed.js';
+import { lead } from './leading.js';
 import { acquireLease, pause, type Lease } from './lease.js';
+import { considerate } from './pace.js';
 import type { Projection } from './projection.js';
 import { readStatus, statusOf, unknownStatus, type ProjectionStatus } from './status.js';
-import { openUnit, type Unit } from './unit.js';
+import type { Unit } from './unit.js';
 
 /** Waiting after a failure, in ms: doubled each time, up to the last. */
 const RETRY_MS = [100, 5_000] as const;
@@ -56,6 +57,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
   const { events, store, projections, logger, holder, leaseMs, retireMs = RETIRE_MS } = options;
   const closing = new AbortController();
   const signal = options.signal === undefined ? closing.signal : AbortSignal.any([options.signal, closing.signal]);
+  const pace = considerate(store.records);
   let units: readonly Unit[] | undefined;
   let seen: readonly ProjectionStatus[] = projections.map((projection) => unknownStatus(projection));
 
@@ -94,8 +96,21 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     while (!leading.aborted && lease.held) {
       try {
         await checkLog(events, store);
-        await lead(lease, leading, () => {
-          wait = RETRY_MS[0];
+        await lead({
+          events,
+          store,
+          projections,
+          logger,
+          lease,
+          signal: leading,
+          retireMs,
+          pace,
+          onUnits(opened) {
+            units = opened;
+          },
+          onProgress() {
+            wait = RETRY_MS[0];
+          },
         });
       } catch (error) {
         if (leading.aborted || !lease.held) break;
@@ -107,91 +122,6 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     }
     seen = (units ?? []).map((unit) => ({ ...statusOf(unit), leader: false }));
     units = undefined;
-  }
-
-  /** One run without a failure. */
-  async function lead(lease: Lease, leading: AbortSignal, progress: () => void): Promise<void> {
-    const opened = served(await Promise.all(projections.map((projection) => openUnit(store, projection))));
-    units = opened;
-    for (const unit of opened) {
-      unit.report = ({ documentId, stream, type, position, cause }) =>
-        logger.warn({ projection: unit.checkpoint, documentId, stream, type, position, cause }, 'projector: a document is quarantined: it answers 503 until it is rebuilt');
-    }
-    const ending = new AbortController();
-    const over = AbortSignal.any([leading, ending.signal]);
-    const retiring: Promise<void>[] = [];
-    const caughtUp = async (ready: readonly Unit[]): Promise<void> => {
-      progress();
-      for (const unit of ready) {
-        if (unit.caughtUp) continue;
-        await swapIn(unit, opened);
-        retiring.push(retire(unit, opened, over));
-      }
-    };
-    const shared = { events, store, lease, caughtUp };
-
-    /** Keeps all units that have caught up on one feed; those left behind come to it when they have. */
-    async function keepTogether([first = [], ...behind]: readonly (readonly Unit[])[]): Promise<void> {
-      const together = [...first];
-      const arriving: Unit[] = [];
-      let turn = new AbortController();
-      const catchUps = behind.map(async (group) => {
-        await runFeed(group, { ...shared, signal: over, untilCaughtUp: true });
-        if (over.aborted) return;
-        arriving.push(...group);
-        turn.abort();
-      });
-      const main = async (): Promise<void> => {
-        while (!over.aborted) {
-          turn = new AbortController();
-          together.push(...arriving.splice(0));
-          await runFeed(together, { ...shared, signal: AbortSignal.any([over, turn.signal]) });
-        }
-      };
-      // The first failure ends all of them, and is thrown once they have ended.
-      const feeds = [main(), ...catchUps].map(async (feed) => feed.catch((error: unknown) => {
-        ending.abort();
-        throw error;
-      }));
-      const ended = await Promise.allSettled(feeds);
-      for (const end of ended) if (end.status === 'rejected') throw end.reason;
-    }
-
-    try {
-      await keepTogether(groupsByPlace(opened));
-    } finally {
-      ending.abort();
-      await Promise.all(retiring);
-    }
-  }
-
-  /** Completes the collection, and lets readers use it where it is the newest of its name. */
-  async function swapIn(unit: Unit, all: readonly Unit[]): Promise<void> {
-    const { name, version } = unit.projection;
-    const newest = all.every((other) => other.projection.name !== name || other.projection.version <= version);
-    await store.ensure(unit.collection);
-    if (unit.active !== version && (newest || unit.active === undefined)) {
-      await store.activate(name, version);
-      for (const other of all) if (other.projection.name === name) other.active = version;
-      logger.info({ projection: unit.checkpoint, position: unit.stored }, 'projection caught up and in use');
-    }
-    unit.caughtUp = true;
-  }
-
-  /** Drops the versions before the one in use that nobody keeps, once every reader has had time to leave them. */
-  async function retire(unit: Unit, all: readonly Unit[], until: AbortSignal): Promise<void> {
-    const { name, version } = unit.projection;
-    if (unit.active !== version || version === 1) return;
-    await pause(retireMs, until);
-    const kept = new Set(all.filter((other) => other.projection.name === name).map((other) => other.projection.version));
-    for (let old = version - 1; old > 0 && !until.aborted; old--) {
-      if (kept.has(old)) continue;
-      try {
-        await store.drop({ name, version: old, indexes: [] });
-      } catch (error) {
-        logger.warn({ err: error, projection: `${name}@${old}` }, 'projector: an old version could not be dropped yet');
-      }
-    }
   }
 
   const running = run().catch((error: unknown) => {
@@ -210,24 +140,4 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
 async function checkLog(events: EventStore, store: ReadStore): Promise<void> {
   const bound = await store.boundTo(events.logId);
   if (bound !== events.logId) throw new Error(`the read store was filled from the log ${bound}, not from ${events.logId}: empty it, or use the other`);
-}
-
-/** Without those that a newer version of the same name, in use and run here too, has replaced. */
-function served(units: readonly Unit[]): Unit[] {
-  return units.filter(({ projection, active }) => {
-    const replaced = active !== undefined && active > projection.version;
-    return !replaced || !units.some((other) => other.projection.name === projection.name && other.projection.version === active);
-  });
-}
-
-/** Units that stand at the same place, the most advanced first. */
-function groupsByPlace(units: readonly Unit[]): Unit[][] {
-  const groups = new Map<Position, Unit[]>();
-  for (const unit of units) {
-    const place = unit.folded ?? '';
-    const group = groups.get(place);
-    if (group === undefined) groups.set(place, [unit]);
-    else group.push(unit);
-  }
-  return [...groups].sort(([a], [b]) => (a < b ? 1 : -1)).map(([, group]) => group);
 }

@@ -58,6 +58,11 @@ export async function listQuarantined(records: Records, projection: Pick<Project
   return (await records.list<Quarantined>(prefix(projection))).map((record) => record.value);
 }
 
+/** Takes one document off the list: it has been put right. @throws UnavailableError */
+export async function forgetQuarantine(records: Records, projection: Pick<Projection, 'name' | 'version'>, documentId: string): Promise<void> {
+  await records.delete(prefix(projection) + documentId);
+}
+
 /** Empties the list, for a version that is built anew from its first event. @throws UnavailableError */
 export async function forgetQuarantined(records: Records, projection: Pick<Projection, 'name' | 'version'>): Promise<void> {
   for (const { key } of await records.list(prefix(projection))) await records.delete(key);

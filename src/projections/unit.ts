@@ -27,9 +27,13 @@ export interface Unit {
   stored: Position | undefined;
   /** The version that readers use. */
   active: number | undefined;
+  /** A rebuild that is swapped in as soon as it has caught up with the one in use. */
+  joins?: true;
+  /** Readers are leaving it for another of its name, and must never find it ahead of that one: it is written after all others. */
+  follows?: boolean;
   /** Has reached the log's end in this process, and its indexes are there. */
   caughtUp: boolean;
-  readonly quarantined: Quarantined[];
+  quarantined: readonly Quarantined[];
   /** Those of `quarantined` that are not yet listed in the store. */
   unlisted: Quarantined[];
   /** Told at once of each document taken out of service. */
@@ -38,7 +42,8 @@ export interface Unit {
 
 /**
  * Makes ready what a projection is written to, and finds where it stands.
- * A version that readers don't use yet gets its secondary indexes only once it has caught up: building is faster so.
+ * Where nothing serves yet, secondary indexes are made only once it has caught up: building is faster so. Beside one that serves they are there from
+ * the beginning: making them all at once would hold up whatever else is written.
  * @throws UnavailableError
  */
 export async function openUnit(store: ReadStore, projection: Projection): Promise<Unit> {
@@ -46,7 +51,7 @@ export async function openUnit(store: ReadStore, projection: Projection): Promis
   const checkpoint = checkpointName(projection);
   const active = await store.active(projection.name);
   const stored = await store.checkpoint(checkpoint);
-  await store.ensure(collection, { deferIndexes: active !== projection.version });
+  await store.ensure(collection, { deferIndexes: active === undefined });
   if (stored === undefined) await forgetQuarantined(store.records, projection);
   return {
     projection,

@@ -74,8 +74,12 @@ async function storeUnits(units: readonly Unit[], store: ReadStore, lease: Pick<
     for (const quarantined of unlisted[at] ?? []) await recordQuarantine(store.records, unit.projection, quarantined);
   }
   const batches = await batchesOf(units, reached);
-  if (!lease.held) throw new LeaseLostError();
-  await store.write(batches);
+  const left = new Set(units.filter((unit) => unit.follows === true).map((unit) => unit.collection));
+  for (const own of [batches.filter(({ collection }) => !left.has(collection)), batches.filter(({ collection }) => left.has(collection))]) {
+    if (own.length === 0) continue;
+    if (!lease.held) throw new LeaseLostError();
+    await store.write(own);
+  }
   for (const [at, unit] of units.entries()) {
     unit.stored = reached[at];
     unit.cache.keep(unit.writing);

@@ -1,0 +1,95 @@
+/**
+ * Repairs as the leading projector makes them: between two batches, when everything it has folded is stored and nobody else writes. So no event is lost
+ * between the document that was folded afresh and the next one that the projector folds onto it. An order is a record.
+ */
+import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import type { EventStore, Position } from '../ports/eventStore.js';
+import type { Correction, ReadStore, StoredDocument, StoredRecord } from '../ports/readStore.js';
+import { foldSome } from './foldSome.js';
+import { forgetQuarantine, isQuarantined, recordQuarantine } from './quarantine.js';
+import type { Unit } from './unit.js';
+
+/** Before the names of the records of orders. */
+export const REPAIRS = 'repair/';
+/** An order that nobody carries out is forgotten, in ms. */
+const ORDER_MS = 3_600_000;
+
+/** What became of one document. */
+export interface RepairOutcome {
+  readonly id: string;
+  /** `repaired`: it is what the log says now; `same`: it was; `removed`: the log knows nothing of it; `quarantined`: it still can't be folded. */
+  readonly outcome: 'repaired' | 'same' | 'removed' | 'quarantined';
+  /** Why it can't be folded. */
+  readonly cause?: string;
+}
+
+/** Documents that are to be put right. */
+export interface RepairOrder {
+  /** The projection's name. */
+  readonly name: string;
+  /** `document: null`: the log knows nothing of it. */
+  readonly documents: readonly { readonly id: string; readonly document: StoredDocument | null }[];
+  /** The documents are as the log says up to here. */
+  readonly through: Position | null;
+  /** Once it has been carried out. */
+  readonly outcomes?: readonly RepairOutcome[];
+  /** Why it could not be. */
+  readonly failure?: string;
+}
+
+/** Places an order. @returns its record's key. @throws UnavailableError */
+export async function placeOrder({ records }: Pick<ReadStore, 'records'>, order: RepairOrder): Promise<string> {
+  const key = `${REPAIRS}${order.name}/${randomUUID()}`;
+  await records.put(key, order, { expected: 0, expiresAt: Date.now() + ORDER_MS });
+  return key;
+}
+
+/** The orders that have not been carried out. @throws UnavailableError */
+export async function openOrders({ records }: Pick<ReadStore, 'records'>): Promise<StoredRecord<RepairOrder>[]> {
+  return (await records.list<RepairOrder>(REPAIRS)).filter(({ value }) => value.outcomes === undefined && value.failure === undefined);
+}
+
+/** Carries an order out on the unit that readers use, which stands at or past the order's position. @throws UnavailableError */
+export async function carryOut(unit: Unit, { key, value: order, version }: StoredRecord<RepairOrder>, { store, events }: { readonly store: ReadStore; readonly events: EventStore }): Promise<void> {
+  const ids = order.documents.map(({ id }) => id);
+  const known = new Map(order.documents.flatMap(({ id, document }) => (document === null ? [] : [[id, document] as const])));
+  const wanted = await foldSome({ events, projection: unit.projection, ids: new Set(ids), documents: known, after: order.through ?? undefined, through: unit.stored });
+  const standing = await store.getMany(unit.collection, ids);
+  const corrections = ids.flatMap((id, index): Correction[] => {
+    const [before, after] = [standing[index], wanted.get(id)];
+    return isDeepStrictEqual(before, after) ? [] : [{ id, expected: before?.position, document: after }];
+  });
+  const made = await store.correct(unit.collection, corrections);
+  const missed = corrections.filter((_, index) => made[index] !== true).map(({ id }) => id);
+  if (missed.length > 0) {
+    await store.records.put(key, { ...order, documents: [], failure: `somebody else wrote ${missed.join(', ')} meanwhile` } satisfies RepairOrder, { expected: version, expiresAt: Date.now() + ORDER_MS });
+    return;
+  }
+  const changed = new Set(corrections.map(({ id }) => id));
+  const outcomes: RepairOutcome[] = [];
+  for (const id of ids) {
+    const after = wanted.get(id);
+    if (after !== undefined && isQuarantined(after.body)) {
+      await recordQuarantine(store.records, unit.projection, after.body.$quarantined);
+      outcomes.push({ id, outcome: 'quarantined', cause: after.body.$quarantined.cause });
+      continue;
+    }
+    await forgetQuarantine(store.records, unit.projection, id);
+    unit.quarantined = unit.quarantined.filter(({ documentId }) => documentId !== id);
+    outcomes.push({ id, outcome: !changed.has(id) ? 'same' : after === undefined ? 'removed' : 'repaired' });
+  }
+  unit.cache.clear();
+  if (changed.size > 0) await raiseEdition(store, order.name);
+  await store.records.put(key, { ...order, documents: [], outcomes } satisfies RepairOrder, { expected: version, expiresAt: Date.now() + ORDER_MS });
+}
+
+/** Whoever keeps a read model in memory reads it anew when this has changed: documents have changed that no event tells of. */
+async function raiseEdition({ records }: Pick<ReadStore, 'records'>, name: string): Promise<void> {
+  await records.put(`edition/${name}`, {});
+}
+
+/** How often documents of a read model were put right. @throws UnavailableError */
+export async function editionOf({ records }: Pick<ReadStore, 'records'>, name: string): Promise<number> {
+  return (await records.get(`edition/${name}`))?.version ?? 0;
+}
