@@ -1,6 +1,10 @@
 #!/usr/bin/env node
 /** `gift`: the command line. */
+import { setPriority } from 'node:os';
 import { run } from './program.js';
+
+/** Of all processes that want a processor, the requests' have it first. */
+const NICE = 15;
 
 const interrupted = new AbortController();
 // A second Ctrl-C ends the process at once: what was acknowledged is durable.
@@ -14,6 +18,6 @@ for (const out of [process.stdout, process.stderr]) {
 }
 
 process.exitCode = await run(
-  { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr, env: process.env, signal: interrupted.signal },
+  { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr, env: process.env, signal: interrupted.signal, yieldProcessor: () => setPriority(NICE) },
   process.argv.slice(2),
 );

@@ -7,6 +7,7 @@ import { copyCommand } from './copy.js';
 import { historyCommand } from './history.js';
 import { importCommand } from './import.js';
 import { refundCommand, refundsCommand } from './refund.js';
+import { projectionsCommand } from './projections.js';
 import { CommandFailure, EXIT, type Terminal } from './terminal.js';
 
 /** The program with all its subcommands. */
@@ -22,6 +23,7 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
   gift.addCommand(copyCommand(terminal));
   gift.addCommand(new Command('purchases').summary('refund purchases').description('What support does with purchases.').addCommand(refundCommand(terminal)).addCommand(refundsCommand(terminal)));
   gift.addCommand(historyCommand(terminal));
+  gift.addCommand(projectionsCommand(terminal));
   for (const command of withInner(gift)) {
     command.exitOverride();
     command.configureOutput({ writeOut: (text) => terminal.stdout.write(text), writeErr: (text) => terminal.stderr.write(text) });

@@ -1,0 +1,157 @@
+/** `gift projections rebuild` and `rollback`: builds a read model anew beside the one in use, and swaps it in. */
+import { Command } from 'commander';
+import { abortRebuild, beginRebuild, beginRollback, build, seizeBuilding } from '../projections/rebuild.js';
+import { buildText, rebuildOf } from '../projections/builds.js';
+import { considerate } from '../projections/pace.js';
+import type { Projection } from '../projections/projection.js';
+import type { RebuildProgress } from '../projections/rebuildProgress.js';
+import { seeThrough } from '../projections/seeThrough.js';
+import { PROJECTIONS } from '../readModels.js';
+import { type OpenedStores, withStores } from './engines.js';
+import { reasonOf } from './exports.js';
+import { jsonLine } from './output.js';
+import { progressBar } from './progress.js';
+import { depsOf, failureOf, interrupted, nowText, projectionOf } from './projectionsShared.js';
+import { CommandFailure, commandLineCaller, EXIT, type Terminal, writeLines } from './terminal.js';
+
+interface RebuildFlags {
+  readonly all?: true;
+  readonly abort?: true;
+  readonly reason?: string;
+  readonly json?: true;
+}
+
+/** `rebuild`. */
+export function rebuildCommand(terminal: Terminal): Command {
+  return new Command('rebuild')
+    .summary('build a read model anew beside the one in use, and swap it in')
+    .description(`Builds a read model anew from the whole log, in a collection beside the one in use, which goes on serving and being kept up to date. Once the new one has
+caught up, readers are swapped over at once. What was interrupted goes on from where it was when the command is repeated. While requests are answered it goes slower.
+The former build is kept for a day: gift projections rollback goes back to it.`)
+    .argument('[name]', `the read model: ${PROJECTIONS.map(({ name }) => name).join(', ')}`)
+    .option('--all', 'all read models, one after the other')
+    .option('--abort', 'end the rebuild that is under way, whoever runs it, and drop what it has built')
+    .option('--reason <text>', 'why; kept with the rebuild')
+    .option('--json', 'one JSON object a line on standard output, about one a second')
+    .addHelpText('after', `
+Examples:
+  $ gift projections rebuild gifts
+  $ gift projections rebuild --all --json
+  $ gift projections rebuild gifts --abort`)
+    .action(async (name: string | undefined, flags: RebuildFlags) => runRebuild(terminal, name, flags));
+}
+
+/** `rollback`. */
+export function rollbackCommand(terminal: Terminal): Command {
+  return new Command('rollback')
+    .summary('go back to the build that was in use before the last rebuild')
+    .description('Brings the former build of a read model up to date and swaps it in again. It is kept for a day after a rebuild.')
+    .argument('<name>', 'the read model')
+    .option('--reason <text>', 'why; kept with it')
+    .option('--json', 'one JSON object on standard output')
+    .addHelpText('after', `
+Example:
+  $ gift projections rollback gifts --reason "the new build lacks redemptions"`)
+    .action(async (name: string, flags: Omit<RebuildFlags, 'all' | 'abort'>) => runRollback(terminal, name, flags));
+}
+
+function asked(reason: string | undefined): { by: string; at: string; reason?: string } {
+  const text = reasonOf(reason);
+  return { by: commandLineCaller().user ?? 'cli', at: nowText(), ...(text === null ? {} : { reason: text }) };
+}
+
+async function runRebuild(terminal: Terminal, name: string | undefined, flags: RebuildFlags): Promise<void> {
+  if ((name === undefined) === (flags.all === undefined)) throw new CommandFailure('name one read model, or --all', EXIT.usage);
+  if (flags.abort === true && name === undefined) throw new CommandFailure('--abort wants the name of one read model', EXIT.usage);
+  const projections = name === undefined ? PROJECTIONS : [projectionOf(name)];
+  const asker = asked(flags.reason);
+  terminal.yieldProcessor?.();
+  await withStores(terminal, async (opened) => {
+    for (const projection of projections) {
+      try {
+        if (flags.abort === true) await abortOne(terminal, opened, projection, flags.json === true);
+        else await rebuildOne(terminal, opened, projection, { asker, json: flags.json === true });
+      } catch (error) {
+        throw failureOf(error, `repeat the command, it goes on from where it was`);
+      }
+    }
+  });
+}
+
+async function rebuildOne(terminal: Terminal, opened: OpenedStores, projection: Projection, { asker, json }: { asker: ReturnType<typeof asked>; json: boolean }): Promise<void> {
+  const { name } = projection;
+  const { store } = opened;
+  const { signal } = terminal;
+  const deps = depsOf(opened);
+  const began = performance.now();
+  const bar = progressBar(terminal.stderr, { doing: `rebuilding ${name}`, unit: 'events' });
+  const say = async (action: string, more: object): Promise<void> => {
+    if (json) await writeLines(terminal.stdout, [jsonLine({ action, projection: name, ...more })]);
+  };
+  const onProgress = (progress: RebuildProgress): void => {
+    bar(progress.events, progress.total);
+    void say('building', progressJson(progress));
+  };
+  const stopped = (): CommandFailure => interrupted(`interrupted: repeat the command, and the rebuild of ${name} goes on from where it was; --abort ends it`);
+  const lease = await seizeBuilding(deps, name, signal);
+  if (lease === undefined) throw stopped();
+  let last: RebuildProgress | undefined;
+  try {
+    const { record, resumed } = await beginRebuild(store, projection, asker, true);
+    const { target, from, state } = record.value;
+    if (state === 'building') {
+      const outcome = await build(deps, projection, target, lease, { pace: considerate(store.records), signal, onProgress: (progress) => onProgress((last = progress)) });
+      if (outcome === 'stopped') throw stopped();
+      if (outcome === 'aborted') throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
+    }
+    bar.clear();
+    await say('swapping', { build: target });
+    const swapped = await seeThrough(deps, projection, signal, async () => (await rebuildOf(store, name))?.value.target !== target);
+    if (!swapped) throw interrupted(`interrupted: ${name} is built; the running projector swaps it in, or the same command again`);
+    if ((await store.active(name)) !== target) throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
+    const seconds = (performance.now() - began) / 1_000;
+    await say('done', { build: target, former: from ?? null, resumed, events: last?.events ?? null, seconds: rounded(seconds) });
+    if (!json) {
+      const kept = from === undefined ? '' : `; ${buildText(from)} is kept for a day (gift projections rollback ${name})`;
+      await writeLines(terminal.stdout, [`${name}: ${last === undefined ? 'what was built' : `${last.events.toLocaleString('en-GB')} events`} in ${seconds.toFixed(1)} s${resumed ? ', gone on with from before' : ''}; ${buildText(target)} is in use${kept}`]);
+    }
+  } finally {
+    bar.clear();
+    await lease.release();
+  }
+}
+
+/** How a line of progress is spelled. */
+export function progressJson({ events, total, perSecond, secondsLeft, position }: RebuildProgress): object {
+  return { events, total: total ?? null, per_second: Math.round(perSecond), seconds_left: secondsLeft === undefined ? null : rounded(secondsLeft), position: position ?? null };
+}
+
+function rounded(seconds: number): number {
+  return Math.round(seconds * 10) / 10;
+}
+
+async function abortOne(terminal: Terminal, opened: OpenedStores, projection: Projection, json: boolean): Promise<void> {
+  const { name } = projection;
+  const deps = depsOf(opened);
+  const outcome = await abortRebuild(deps, name, terminal.signal);
+  const gone = outcome === 'over' || (await seeThrough(deps, projection, terminal.signal, async () => (await rebuildOf(opened.store, name)) === undefined));
+  if (!gone) throw interrupted(`interrupted: the rebuild of ${name} is being aborted; repeat the command to see it through`);
+  await writeLines(terminal.stdout, [json ? jsonLine({ action: 'aborted', projection: name }) : `${name}: the rebuild was aborted, and what it had built is dropped; what was in use still is`]);
+}
+
+async function runRollback(terminal: Terminal, name: string, { reason, json }: Omit<RebuildFlags, 'all' | 'abort'>): Promise<void> {
+  const projection = projectionOf(name);
+  const asker = asked(reason);
+  await withStores(terminal, async (opened) => {
+    const { store } = opened;
+    try {
+      const from = await store.active(name);
+      const target = await beginRollback(store, projection, asker);
+      const done = await seeThrough(depsOf(opened), projection, terminal.signal, async () => (await store.active(name)) === target && (await rebuildOf(store, name)) === undefined);
+      if (!done) throw interrupted(`interrupted: the running projector goes back to ${buildText(target)}, or the same command again`);
+      await writeLines(terminal.stdout, [json === true ? jsonLine({ action: 'done', projection: name, build: target, former: from ?? null }) : `${name}: ${buildText(target)} is in use again`]);
+    } catch (error) {
+      throw failureOf(error, 'repeat the command');
+    }
+  });
+}
