@@ -13,8 +13,11 @@ import { openEngines } from './engines.js';
 import { listen } from './httpServer.js';
 import { loadKeys } from './keys.js';
 import { openMetrics } from './metrics/metrics.js';
+import type { RequestTally } from './metrics/requests.js';
 import { startProcesses } from './processes.js';
 import { startProjector } from './projections/projector.js';
+import { startRebuilder } from './projections/rebuilder.js';
+import { reportServing } from './projections/serving.js';
 import { PROJECTIONS, openReadModels } from './readModels.js';
 import { readinessOf } from './readiness.js';
 import { resources } from './resources.js';
@@ -65,12 +68,14 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
       open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }), (one) => one.close());
     }
     if (config.roles.has('projector')) {
-      open.add(await startProjector({ events: engines.events, store: engines.store, projections: PROJECTIONS, logger, holder }), (one) => one.close());
+      const projecting = { events: engines.events, store: engines.store, projections: PROJECTIONS, logger, holder };
+      open.add(await startProjector(projecting), (one) => one.close());
+      open.add(startRebuilder(projecting), (one) => one.close());
     }
     const addressOf = ({ port }: { readonly port: number }): string => `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
     const address = listener === undefined ? undefined : addressOf(listener);
     const publicUrl = config.publicUrl ?? address ?? `http://${config.host}:${config.port}`;
-    const processes = config.roles.has('processor') ? open.add(startProcesses({ engines, models, publicUrl, logger }), (one) => one.close()) : undefined;
+    const processes = config.roles.has('processor') ? open.add(startProcesses({ engines, models, publicUrl, logger, holder }), (one) => one.close()) : undefined;
     metrics.watch(opened, PROJECTIONS, () => processes?.status());
     if (healthListener !== undefined) {
       open.add(healthListener, (one) => one.close());
@@ -78,7 +83,13 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
     }
     if (listener !== undefined) {
       const beside = healthListener === undefined ? { readiness, metrics } : {};
-      const { app } = await createApi({ config, engines, models, tokenKeys: keys.tokenKeys, hash, publicUrl, version: VERSION, logger, onAnswer: metrics.requests, ...beside }, open);
+      const serving = reportServing({ records: engines.store.records, holder, logger });
+      open.add(serving, (one) => one.close());
+      const onAnswer: RequestTally = (method, route, status, milliseconds) => {
+        metrics.requests(method, route, status, milliseconds);
+        serving.answered(route);
+      };
+      const { app } = await createApi({ config, engines, models, tokenKeys: keys.tokenKeys, hash, publicUrl, version: VERSION, logger, onAnswer, ...beside }, open);
       open.add(listener, (one) => one.close());
       listener.serve(app.callback());
     }

@@ -12,15 +12,18 @@ export interface ProcessesOptions {
   /** Without a trailing slash. */
   readonly publicUrl: string;
   readonly logger: Logger;
+  /** Names this process. */
+  readonly holder: string;
 }
 
 /** Starts the process managers. */
-export function startProcesses({ engines, models, publicUrl, logger }: ProcessesOptions): Processors {
+export function startProcesses({ engines, models, publicUrl, logger, holder }: ProcessesOptions): Processors {
   const { events, bus, store } = engines;
   return runProcessors({
     events,
     bus,
     logger,
+    holder,
     records: store.records,
     launchUrl: (giftId) => `${publicUrl}/g/${shortcodeOf(giftId)}`,
     async paymentMethod(reference) {

@@ -2,6 +2,7 @@
 import type { PartHealth, Readiness } from './api/health.js';
 import type { Config } from './config.js';
 import type { Engines } from './engines.js';
+import { keptBuild } from './projections/builds.js';
 import { checkpointName } from './projections/projection.js';
 import { PROJECTIONS } from './readModels.js';
 
@@ -29,9 +30,10 @@ export function readinessOf({ events, store, bus }: Engines, config: Pick<Config
       asked('bus', engine(bus)),
       ...PROJECTIONS.map((projection) =>
         asked(`projection ${projection.name}`, async () => {
-          if ((await store.active(projection.name)) === undefined) return { ready: false, detail: 'is being built for the first time' };
-          const end = await events.end();
-          const reached = end === undefined || (await store.reached(checkpointName(projection), end, CATCH_UP_MS));
+          const active = await store.active(projection.name);
+          if (active === undefined) return { ready: false, detail: 'is being built for the first time' };
+          const [kept, end] = await Promise.all([keptBuild(store, projection, active), events.end()]);
+          const reached = end === undefined || (await store.reached(checkpointName(kept), end, CATCH_UP_MS));
           return { ready: reached, detail: reached ? 'caught up' : 'is behind' };
         }),
       ),

@@ -2,6 +2,7 @@
 import { FEED_TYPES } from '../processors/openWork.js';
 import type { ProcessStatus } from '../processors/status.js';
 import type { Engines } from '../engines.js';
+import { keptBuild } from '../projections/builds.js';
 import { lagBehind } from '../projections/lag.js';
 import { checkpointName, type Projection } from '../projections/projection.js';
 import { listQuarantined } from '../projections/quarantine.js';
@@ -47,9 +48,11 @@ export function showState(show: Exposition, { engines, projections, processes }:
   const projectionSamples = async (projection: Projection) => {
     const { name, version, types } = projection;
     const labels = [name, String(version)];
-    const [position, active, quarantined] = await Promise.all([store.checkpoint(checkpointName(projection)), store.active(name), listQuarantined(store.records, projection)]);
+    const active = await store.active(name);
+    const kept = await keptBuild(store, projection, active);
+    const [position, quarantined] = await Promise.all([store.checkpoint(checkpointName(kept)), listQuarantined(store.records, kept)]);
     const lag = await lagBehind(events, position, types);
-    return { labels, lag, active: active === version ? 1 : 0, quarantined: quarantined.length };
+    return { labels, lag, active: active === kept.version ? 1 : 0, quarantined: quarantined.length };
   };
 
   const processLag = async (): Promise<readonly Sample[]> => {

@@ -7,14 +7,18 @@ import { PATIENCE, type Patience } from './retry.js';
 import { type SessionDeps, workThrough } from './session.js';
 import { type ProcessStatus, processTally } from './status.js';
 
-const LEASE = 'purchase-process';
-const CHECKPOINT = 'checkpoint/purchase-process';
+/** The process managers' lease. */
+export const PROCESS_LEASE = 'purchase-process';
+/** The key of their checkpoint. */
+export const PROCESS_CHECKPOINT = 'checkpoint/purchase-process';
 const RESTART_MS = 500;
 
 /** What the process managers work with. */
 export interface ProcessorDeps extends Omit<SessionDeps, 'now' | 'patience' | 'tally'> {
   /** Keeps lease and checkpoint. Losing either loses and repeats nothing. */
   readonly records: Records;
+  /** Names this process; see `LeaseOptions.holder`. Default a random name. */
+  readonly holder?: string;
   /** Milliseconds since the epoch; default the system's clock. */
   readonly now?: () => number;
   readonly patience?: Partial<Patience>;
@@ -31,30 +35,29 @@ export interface Processors {
 }
 
 /** A checkpoint counts only for the log it was made from. */
-interface Checkpoint {
+export interface ProcessCheckpoint {
   readonly logId: string;
   readonly position: Position;
 }
 
 /** Starts. What goes wrong is logged and tried again; it never throws later on. */
-export function runProcessors({ records, now = Date.now, patience, leaseMs = LEASE_MS, ...deps }: ProcessorDeps): Processors {
+export function runProcessors({ records, now = Date.now, patience, leaseMs = LEASE_MS, holder = randomUUID(), ...deps }: ProcessorDeps): Processors {
   const { events, logger } = deps;
   const stop = new AbortController();
-  const holder = randomUUID();
   const tally = processTally();
   const session: SessionDeps = { ...deps, now, tally, patience: { ...PATIENCE, ...patience } };
 
   const lastCheckpoint = async (): Promise<Position | undefined> => {
-    const stored = await records.get<Checkpoint>(CHECKPOINT);
+    const stored = await records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT);
     return stored?.value.logId === events.logId ? stored.value.position : undefined;
   };
 
   const work = async (): Promise<void> => {
-    const lease = await acquireLease(records, LEASE, { holder, signal: stop.signal, logger, ttlMs: leaseMs });
+    const lease = await acquireLease(records, PROCESS_LEASE, { holder, signal: stop.signal, logger, ttlMs: leaseMs });
     if (lease === undefined) return;
     const signal = AbortSignal.any([stop.signal, lease.lost]);
     const checkpoint = async (position: Position): Promise<void> => {
-      await records.put(CHECKPOINT, { logId: events.logId, position } satisfies Checkpoint).catch((error: unknown) => logger.info({ err: error }, 'checkpoint not saved'));
+      await records.put(PROCESS_CHECKPOINT, { logId: events.logId, position } satisfies ProcessCheckpoint).catch((error: unknown) => logger.info({ err: error }, 'checkpoint not saved'));
     };
     try {
       await workThrough(session, { from: await lastCheckpoint(), checkpoint, signal, held: () => lease.held });

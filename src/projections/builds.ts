@@ -47,6 +47,18 @@ export function sameVersion(one: number, other: number): boolean {
   return buildOf(one).version === buildOf(other).version;
 }
 
+/**
+ * The projection as this code keeps it: the build in use where this code's version filled it, else the one of its version that was last in use, or the first.
+ * @param active the number in use. @throws UnavailableError
+ */
+export async function keptBuild(store: Pick<ReadStore, 'records'>, projection: Projection, active: number | undefined): Promise<Projection> {
+  const { name, version } = projection;
+  if (active === undefined || active === version) return projection;
+  if (sameVersion(active, version)) return asBuild(projection, active);
+  const former = await formerOf(store, name);
+  return former !== undefined && sameVersion(former.number, version) ? asBuild(projection, former.number) : projection;
+}
+
 /** One rebuild under way. A record: losing it leaves an unfinished collection that is dropped some time later, and nothing else. */
 export interface Rebuild {
   /** The collection's number. */

@@ -67,7 +67,9 @@ const BEFORE_ALL = '';
 
 /** Begins to read the read model and goes on until closed. A read model that can't be read leaves the state as it was. */
 export function openCatalogueView({ model, pollMs = POLL_MS, logger }: CatalogueViewOptions): PolledCatalogueView {
-  const state = catalogueState();
+  let state = catalogueState();
+  /** Of the documents in `state`. */
+  let edition: string | undefined;
   let present: Catalogue | undefined;
   /** Every document that changed up to here has been taken in. */
   let settled: Position | undefined;
@@ -78,13 +80,17 @@ export function openCatalogueView({ model, pollMs = POLL_MS, logger }: Catalogue
   let timer: NodeJS.Timeout | undefined;
 
   const load = async (): Promise<void> => {
+    const loading = catalogueState();
+    const loaded = model.edition();
     const [last] = await model.find({ where: { changed: { gt: BEFORE_ALL } }, sort: [['changed', -1]], limit: 1 });
     const position = last?.body.changed;
     const whole = position !== undefined && (await model.reached(position, 0));
-    await state.apply(await readAfter(model, 'added', undefined));
-    present = state.catalogue();
+    await loading.apply(await readAfter(model, 'added', undefined));
+    state = loading;
+    present = loading.catalogue();
+    edition = loaded;
     seen = position;
-    if (whole) settled = position;
+    settled = whole ? position : undefined;
   };
   const update = async (): Promise<void> => {
     const reached = seen !== undefined && seen !== settled && (await model.reached(seen, 0));
@@ -97,7 +103,7 @@ export function openCatalogueView({ model, pollMs = POLL_MS, logger }: Catalogue
 
   let running: Promise<void> = Promise.resolve();
   const look = (): Promise<void> => {
-    const next = running.then(() => (closed ? undefined : present === undefined ? load() : update()));
+    const next = running.then(() => (closed ? undefined : present === undefined || edition !== model.edition() ? load() : update()));
     // The chain itself must go on after a failure; whoever asked for this look gets the error.
     running = next.catch(() => undefined);
     return next;

@@ -4,6 +4,7 @@ import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../
 import { UnavailableError } from '../ports/unavailable.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { isQuarantined } from './quarantine.js';
+import { editionOf } from './repairOrders.js';
 
 /** A read model as its readers see it. Every method throws UnavailableError when the read store can't be reached. */
 export interface ReadModel<B extends Body> {
@@ -20,6 +21,11 @@ export interface ReadModel<B extends Body> {
   find(query: Query): Promise<{ readonly id: string; readonly body: B }[]>;
   /** How many documents match. @throws UnavailableError also while the projection has never caught up. */
   count(query: Query): Promise<number>;
+  /**
+   * Changes when documents may have changed that no event tells of: another build is in use, or some were put right. About a second late. Whoever keeps
+   * documents in memory reads them anew then.
+   */
+  edition(): string;
   /** Waits until everything up to `position` is folded, at most `timeoutMs`. @returns whether it is. */
   reached(position: Position, timeoutMs: number): Promise<boolean>;
 }
@@ -38,6 +44,7 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
   let collection: CollectionSpec = collectionOf(projection);
   /** Some version has caught up at least once since the store was empty. */
   let complete = false;
+  let corrections = 0;
   let knownAt = Number.NEGATIVE_INFINITY;
   let asking: Promise<void> | undefined;
 
@@ -46,7 +53,8 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
     asking ??= (async () => {
       try {
         const asked = performance.now();
-        const active = await store.active(name);
+        const [active, corrected] = await Promise.all([store.active(name), editionOf(store, name)]);
+        corrections = corrected;
         complete = active !== undefined;
         if (active !== undefined && active !== collection.version) collection = { ...collection, version: active };
         knownAt = asked;
@@ -122,6 +130,7 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
       const found = await store.find<B>(await wholeCollection(), query);
       return found.filter(({ body }) => !isQuarantined(body)).map(({ id, body }) => ({ id, body }));
     },
+    edition: () => `${collection.version}/${corrections}`,
     count: async (query) => store.count(await wholeCollection(), query),
     async reached(position, timeoutMs) {
       const asked = refreshed();

@@ -27,22 +27,31 @@ export interface Serving {
   readonly delayMs: number;
 }
 
-/** Begins to report. @param requests how many have been answered since the process started. @returns ends it. */
-export function reportServing({ records, holder, logger, requests }: { readonly records: Records; readonly holder: string; readonly logger: Logger; readonly requests: () => number }): { close(): Promise<void> } {
+/** Tells how busy this process is. */
+export interface ServingReporter {
+  /** A request was answered. `route`: its pattern; those of health and metrics don't count. */
+  answered(route: string | undefined): void;
+  close(): Promise<void>;
+}
+
+/** Begins to report. */
+export function reportServing({ records, holder, logger }: { readonly records: Records; readonly holder: string; readonly logger: Logger }): ServingReporter {
   const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delays.enable();
-  let before = requests();
+  let requests = 0;
   let putting: Promise<unknown> = Promise.resolve();
   const timer = setInterval(() => {
-    const now = requests();
-    const report: Report = { requests: now - before, delayMs: Math.max(0, delays.percentile(99) / 1e6 - RESOLUTION_MS) };
-    before = now;
+    const report: Report = { requests, delayMs: Math.max(0, delays.percentile(99) / 1e6 - RESOLUTION_MS) };
+    requests = 0;
     delays.reset();
     if (report.requests === 0) return;
     putting = records.put(PREFIX + holder, report, { expiresAt: Date.now() + EXPIRES_MS }).catch((error: unknown) => logger.debug({ err: error }, 'could not tell how busy this process is'));
   }, EVERY_MS);
   timer.unref();
   return {
+    answered(route) {
+      if (route?.startsWith('/api/') === true) requests += 1;
+    },
     async close() {
       clearInterval(timer);
       delays.disable();

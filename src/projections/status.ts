@@ -1,6 +1,7 @@
 /** How projections stand, as status pages, readiness and support see it. */
 import type { Position } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
+import { keptBuild } from './builds.js';
 import { checkpointName, type Projection } from './projection.js';
 import { listQuarantined, type Quarantined } from './quarantine.js';
 import type { Unit } from './unit.js';
@@ -8,6 +9,7 @@ import type { Unit } from './unit.js';
 /** How one projection stands. */
 export interface ProjectionStatus {
   readonly projection: string;
+  /** The collection's number: see `builds.ts`. */
   readonly version: number;
   /** Everything up to here is in the read store; `undefined`: nothing yet. */
   readonly position: Position | undefined;
@@ -42,12 +44,10 @@ export function unknownStatus({ name, version }: Projection): ProjectionStatus {
 /** How the projections stand by what the read store holds, whichever process keeps them. @throws UnavailableError */
 export async function readStatus(store: ReadStore, projections: readonly Projection[]): Promise<ProjectionStatus[]> {
   return Promise.all(
-    projections.map(async (projection) => {
-      const [position, active, quarantined] = await Promise.all([
-        store.checkpoint(checkpointName(projection)),
-        store.active(projection.name),
-        listQuarantined(store.records, projection),
-      ]);
+    projections.map(async (one) => {
+      const active = await store.active(one.name);
+      const projection = await keptBuild(store, one, active);
+      const [position, quarantined] = await Promise.all([store.checkpoint(checkpointName(projection)), listQuarantined(store.records, projection)]);
       const current = active === projection.version;
       return { ...unknownStatus(projection), position, caughtUp: current, active: current, quarantined };
     }),

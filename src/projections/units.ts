@@ -1,7 +1,7 @@
 /** Which collections the leading projector keeps up to date. */
 import type { Position } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
-import { asBuild, buildOf, formerOf, rankOf } from './builds.js';
+import { keptBuild, rankOf } from './builds.js';
 import type { Projection } from './projection.js';
 import { openUnit, type Unit } from './unit.js';
 
@@ -13,7 +13,7 @@ export async function openUnits(store: ReadStore, projections: readonly Projecti
   const chosen = await Promise.all(
     projections.map(async (projection) => {
       const active = await store.active(projection.name);
-      return { projection: asBuild(projection, await numberToKeep(store, projection, active)), active };
+      return { projection: await keptBuild(store, projection, active), active };
     }),
   );
   const kept = chosen.filter(({ projection, active }) => {
@@ -21,13 +21,6 @@ export async function openUnits(store: ReadStore, projections: readonly Projecti
     return !replaced || !chosen.some((other) => other.projection.name === projection.name && other.projection.version === active);
   });
   return Promise.all(kept.map(({ projection }) => openUnit(store, projection)));
-}
-
-/** Of this code's version, the build in use or else the one last in use, or the first. */
-async function numberToKeep(store: ReadStore, { name, version }: Projection, active: number | undefined): Promise<number> {
-  if (active === undefined || buildOf(active).version === version) return active ?? version;
-  const former = await formerOf(store, name);
-  return former !== undefined && buildOf(former.number).version === version ? former.number : version;
 }
 
 /** Units that stand at the same place, the most advanced first. */

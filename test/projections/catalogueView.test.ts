@@ -24,7 +24,9 @@ const document = <K extends CatalogueKind>(entry: K, value: CatalogueKinds[K], c
 /** A read model in memory that answers the view's queries; `written` is how far its projection's checkpoint is. */
 interface FakeModel {
   failing: Error | undefined;
+  readonly documents: Map<string, CatalogueDocument>;
   written: number;
+  edition: string;
   queries: number;
   put(...changed: CatalogueDocument[]): void;
   readonly model: ReadModel<CatalogueDocument>;
@@ -34,7 +36,9 @@ function fakeModel(): FakeModel {
   const documents = new Map<string, CatalogueDocument>();
   const self: FakeModel = {
     failing: undefined,
+    documents,
     written: 0,
+    edition: '1/0',
     queries: 0,
     put(...changed): void {
       for (const one of changed) documents.set(`${one.entry}-${one.value.id}`, one);
@@ -49,6 +53,7 @@ function fakeModel(): FakeModel {
         const found = [...documents].filter(([, body]) => body[field] > gt).toSorted(([, left], [, right]) => (left[field] < right[field] ? -direction : direction));
         return found.slice(0, limit).map(([id, body]) => ({ id, body }));
       },
+      edition: () => self.edition,
       reached: async (at: string) => at <= position(self.written),
       get: () => Promise.reject(new Error('not asked for')),
       getMany: () => Promise.reject(new Error('not asked for')),
@@ -108,6 +113,21 @@ test('a later state is another object, made only when something changed; what wa
   assert.is(first.products.size, 1);
   assert.equal(second.productsOf('b1').map(({ name }) => name), ['new', 'p2']);
   assert.is(second.stores, first.stores);
+});
+
+test('documents that were put right at their old positions, or have gone, show once the edition has changed', async () => {
+  const fake = fakeModel();
+  fake.put(document('product', product('p1', { name: 'falsified' }), 1), document('product', product('p2'), 2));
+  fake.written = 2;
+  const view = open(fake);
+  await view.refresh();
+  fake.put(document('product', product('p1'), 1));
+  fake.documents.delete('product-p2');
+  await view.refresh();
+  assert.is(view.current().products.get('p1')?.name, 'falsified', 'no event tells of it');
+  fake.edition = '1/1';
+  await view.refresh();
+  assert.equal([...view.current().products.values()].map(({ name }) => name), ['p1']);
 });
 
 test('it polls by itself', async () => {

@@ -107,6 +107,7 @@ export function memoryAccounts(): MemoryAccounts {
       return Promise.all(ids.map(async (id) => accounts.get(id)));
     },
     find: async () => [],
+    edition: () => '1/0',
     count: async () => documents.size,
     reached: async () => true,
   };

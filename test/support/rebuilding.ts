@@ -1,0 +1,85 @@
+/** What tests of rebuilds share: who asks, who builds, readers who never stop looking. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as assert from 'uvu/assert';
+import { giftStream } from '../../src/domain/gift.js';
+import type { EventStore } from '../../src/ports/eventStore.js';
+import type { ReadStore } from '../../src/ports/readStore.js';
+import { asBuild, rebuildOf } from '../../src/projections/builds.js';
+import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
+import { FULL_SPEED, type Pace } from '../../src/projections/pace.js';
+import type { Projection } from '../../src/projections/projection.js';
+import { openReadModel } from '../../src/projections/readModel.js';
+import { beginRebuild, build, type RebuildDeps, seizeBuilding } from '../../src/projections/rebuild.js';
+import { append, LEASE_TEST_MS, silent, until } from './projecting.js';
+
+/** The projection that is rebuilt. */
+export const GIFTS_PROJECTION = gifts as unknown as Projection;
+/** Who asks. */
+export const ASKED = { by: 'sue', at: '2026-05-04T00:00:00.000Z', reason: 'a test' };
+
+/** What rebuilding needs, in the name of `holder`. */
+export function depsFor(events: EventStore, store: ReadStore, holder = 'builder'): RebuildDeps {
+  return { events, store, logger: silent, holder, leaseMs: LEASE_TEST_MS };
+}
+
+/** A rebuild as a command makes it, up to where the projector takes over. @returns the target's number and what became of it */
+export async function rebuild(deps: RebuildDeps, { projection = GIFTS_PROJECTION, pace = FULL_SPEED, signal = new AbortController().signal }: { projection?: Projection; pace?: Pace; signal?: AbortSignal } = {}): Promise<{ target: number; resumed: boolean; outcome: string }> {
+  const lease = await seizeBuilding(deps, projection.name, signal);
+  if (lease === undefined) throw new Error('interrupted');
+  try {
+    const { record, resumed } = await beginRebuild(deps.store, projection, ASKED, true);
+    const { target, state } = record.value;
+    return { target, resumed, outcome: state === 'building' ? await build(deps, projection, target, lease, { pace, signal }) : state };
+  } finally {
+    await lease.release();
+  }
+}
+
+/** Waits until the rebuild is swapped in, and nothing is left of it. */
+export async function inUse(store: ReadStore, number: number): Promise<void> {
+  await until(async () => (await store.active('gifts')) === number && (await rebuildOf(store, 'gifts')) === undefined, `build ${number} to be in use`);
+}
+
+/** What a rebuild's collection holds. */
+export const buildCollection = (number: number): { name: string; version: number; indexes: [] } => ({ name: 'gifts', version: asBuild(GIFTS_PROJECTION, number).version, indexes: [] });
+
+/** Claims one gift again and again, while readers in several processes look at it: they must never miss it, fail, or see what was before. */
+export function restless(events: EventStore, stores: readonly ReadStore[], gift: string): { stop(): Promise<{ claims: number; reads: number }> } {
+  let stopped = false;
+  let claims = 0;
+  let reads = 0;
+  const writing = (async () => {
+    while (!stopped) {
+      const { position } = await append(events, giftStream(gift), 'GiftClaimed', { user_id: `u${++claims}` });
+      if (claims % 4 === 0) {
+        const model = openReadModel<GiftDocument>(stores[0] as ReadStore, gifts);
+        assert.ok(await model.reached(position, 2_000), 'what was written is there to be read');
+      }
+    }
+  })();
+  const reading = stores.map(async (store) => {
+    const model = openReadModel<GiftDocument>(store, gifts);
+    let last = 0;
+    for (; !stopped; reads++) {
+      const [one, [many]] = [await model.get(gift), await model.getMany([gift])];
+      for (const document of [one, many]) {
+        assert.ok(document, 'never missing');
+        const claim = Number(document?.claimed_by?.slice(1) ?? 0);
+        assert.ok(claim >= last, `never back: ${claim} after ${last}`);
+        last = claim;
+      }
+      await sleep(1);
+    }
+  });
+  const all = Promise.all([writing, ...reading]);
+  all.catch(() => {
+    stopped = true;
+  });
+  return {
+    async stop() {
+      stopped = true;
+      await all;
+      return { claims, reads };
+    },
+  };
+}
