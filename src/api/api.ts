@@ -94,7 +94,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     ...brandRoutes({ catalogue }),
     ...categoryRoutes({ catalogue, publicUrl }),
     ...tileRoutes({ catalogue }),
-    ...opsRoutes({ gifts: deps, engines, models }),
+    ...opsRoutes({ gifts: deps, engines, models, payments: config }),
     ...launchPageRoutes({ ...deps, ...(config.appUrl === undefined ? {} : { appUrl: config.appUrl }) }),
   ];
   const seesCatalogue: Follower = {

@@ -19,7 +19,15 @@ export interface PaymentProvider {
   lookUpRefund(request: RefundLookup): Promise<RefundLookupReply>;
 }
 
-const PROVIDER = 'simulated';
+/** Who answered, in events. */
+export const PROVIDER = 'simulated';
+/** Keys of its ledger, before the transaction's id or the refund's id and attempt. */
+export const CHARGE_PREFIX = 'charge/';
+export const REFUND_PREFIX = 'refund/';
+
+/** An answer as its ledger keeps it, with what was asked: pence, the transaction, ms since the epoch. */
+export type SimulatedEntry<R extends object> = R & { readonly amount?: number; readonly transaction_id?: string; readonly at?: number };
+
 const LEDGER_MS = 48 * 3_600_000;
 const SLOW_MS = 3_000;
 const FLAKY_FAILURES = 2;
@@ -61,9 +69,9 @@ export function declineCodeOf(reference: string): string | undefined {
  * @param records its ledger, kept for 48 h. `now`: milliseconds since the epoch.
  */
 export function simulatedPayments(records: Records, now: () => number): PaymentProvider {
-  const keyOf = (transactionId: string): string => `charge/${transactionId}`;
+  const keyOf = (transactionId: string): string => `${CHARGE_PREFIX}${transactionId}`;
 
-  const refundKey = (refundId: string, attempt: number): string => `refund/${refundId}/${attempt}`;
+  const refundKey = (refundId: string, attempt: number): string => `${REFUND_PREFIX}${refundId}/${attempt}`;
 
   const trouble = async (transactionId: string): Promise<void> => {
     const key = `chargeFailures/${transactionId}`;
@@ -75,10 +83,10 @@ export function simulatedPayments(records: Records, now: () => number): PaymentP
   };
 
   return {
-    async charge({ transaction_id, payment_reference }) {
+    async charge({ transaction_id, amount, payment_reference }) {
       const key = keyOf(transaction_id);
-      const known = await records.get<ChargeReply>(key);
-      if (known !== undefined) return known.value;
+      const known = await records.get<SimulatedEntry<ChargeReply>>(key);
+      if (known !== undefined) return replyOf(known.value);
       if (payment_reference === 'pm_card_slow') await sleep(SLOW_MS);
       if (payment_reference === 'pm_card_flaky') await trouble(transaction_id);
       const code = declineCodeOf(payment_reference);
@@ -86,28 +94,36 @@ export function simulatedPayments(records: Records, now: () => number): PaymentP
         code === undefined
           ? { outcome: 'charged', provider: PROVIDER, charge_id: `ch_simulated_${transaction_id}`, simulated: true }
           : { outcome: 'declined', provider: PROVIDER, code, simulated: true };
-      if ((await records.put(key, reply, { expected: 0, expiresAt: now() + LEDGER_MS })) !== undefined) return reply;
-      return (await records.get<ChargeReply>(key))?.value ?? reply;
+      const entry: SimulatedEntry<ChargeReply> = { ...reply, amount, at: now() };
+      if ((await records.put(key, entry, { expected: 0, expiresAt: now() + LEDGER_MS })) !== undefined) return reply;
+      return replyOf((await records.get<SimulatedEntry<ChargeReply>>(key))?.value ?? reply);
     },
 
     async lookUp({ transaction_id }) {
-      return (await records.get<ChargeReply>(keyOf(transaction_id)))?.value ?? { outcome: 'unknown' };
+      const known = await records.get<SimulatedEntry<ChargeReply>>(keyOf(transaction_id));
+      return known === undefined ? { outcome: 'unknown' } : replyOf(known.value);
     },
 
-    async refund({ refund_id, attempt, payment_reference, provider }) {
+    async refund({ refund_id, attempt, transaction_id, amount, payment_reference, provider }) {
       refuseForeign(provider, PROVIDER);
       const reply: RefundReply =
         payment_reference === REFUND_FAILS
           ? { outcome: 'refused', provider: PROVIDER, code: 'expired_or_canceled_card', simulated: true }
           : { outcome: 'refunded', provider: PROVIDER, refund_ref: `re_simulated_${refund_id}_${attempt}`, simulated: true };
       const key = refundKey(refund_id, attempt);
-      if ((await records.put(key, reply, { expected: 0, expiresAt: now() + LEDGER_MS })) !== undefined) return reply;
-      return (await records.get<RefundReply>(key))?.value ?? reply;
+      const entry: SimulatedEntry<RefundReply> = { ...reply, amount, transaction_id, at: now() };
+      if ((await records.put(key, entry, { expected: 0, expiresAt: now() + LEDGER_MS })) !== undefined) return reply;
+      return replyOf((await records.get<SimulatedEntry<RefundReply>>(key))?.value ?? reply);
     },
 
     async lookUpRefund({ refund_id, attempt, provider }) {
       refuseForeign(provider, PROVIDER);
-      return (await records.get<RefundReply>(refundKey(refund_id, attempt)))?.value ?? { outcome: 'never' };
+      const known = await records.get<SimulatedEntry<RefundReply>>(refundKey(refund_id, attempt));
+      return known === undefined ? { outcome: 'never' } : replyOf(known.value);
     },
   };
+}
+
+function replyOf<R extends object>({ amount: _amount, transaction_id: _transaction, at: _at, ...reply }: SimulatedEntry<R>): R {
+  return reply as unknown as R;
 }
