@@ -9,6 +9,8 @@ export interface ProviderSettings {
   readonly payments: 'stripe' | 'simulated';
   readonly notifications: 'real' | 'simulated';
   readonly stripe?: StripeSettings;
+  /** What Stripe's webhooks are signed with; absent: none are taken. Secret. */
+  readonly stripeWebhookSecret?: string;
   readonly twilio?: TwilioSettings;
   readonly fcm?: FcmSettings;
 }
@@ -34,6 +36,7 @@ export function providerSettings(text: ReadText, faults: string[]): ProviderSett
   return {
     payments,
     notifications,
+    ...webhookSettings(text, faults, payments === 'stripe'),
     ...(payments === 'stripe' ? { stripe: stripeSettings(text, faults) } : {}),
     ...(notifications === 'real' ? { twilio: twilioSettings(text, faults), fcm: fcmSettings(text, faults) } : {}),
   };
@@ -62,6 +65,14 @@ function stripeSettings(text: ReadText, faults: string[]): StripeSettings {
   const secretKey = required(text, faults, 'STRIPE_SECRET_KEY', 'PAYMENTS is stripe', looks);
   const apiUrl = optionalUrl(text, faults, 'STRIPE_API_URL', 'origin');
   return { secretKey, ...(apiUrl === undefined ? {} : { apiUrl }) };
+}
+
+/** With simulated payments it may be set as well: then webhooks are taken as Stripe would send them. */
+function webhookSettings(text: ReadText, faults: string[], needed: boolean): Pick<ProviderSettings, 'stripeWebhookSecret'> {
+  const name = 'STRIPE_WEBHOOK_SECRET';
+  if (!needed && text(name) === undefined) return {};
+  const looks = { like: /^whsec_\S+$/, words: 'the signing secret of a webhook endpoint of Stripe (whsec_…)' };
+  return { stripeWebhookSecret: required(text, faults, name, 'PAYMENTS is stripe', looks) };
 }
 
 const REAL = 'NOTIFICATIONS is real';

@@ -66,13 +66,14 @@ test('every fault is named at once, and no secret shown', () => {
 const { privateKey: rsa } = generateKeyPairSync('rsa', { modulusLength: 2048, privateKeyEncoding: { type: 'pkcs8', format: 'pem' }, publicKeyEncoding: { type: 'spki', format: 'pem' } });
 const hex = '0123456789abcdef'.repeat(2);
 const real = {
-  PAYMENTS: 'stripe', STRIPE_SECRET_KEY: 'sk_test_hunter1', STRIPE_API_URL: 'http://127.0.0.1:4000/',
+  PAYMENTS: 'stripe', STRIPE_SECRET_KEY: 'sk_test_hunter1', STRIPE_API_URL: 'http://127.0.0.1:4000/', STRIPE_WEBHOOK_SECRET: 'whsec_hunter5',
   NOTIFICATIONS: 'real', TWILIO_ACCOUNT_SID: `AC${hex}`, TWILIO_AUTH_TOKEN: hex, TWILIO_FROM: '+447700900000', TWILIO_API_URL: 'https://twilio.test',
   FCM_PROJECT_ID: 'gifts-test', FCM_CLIENT_EMAIL: 'a@gifts-test.iam.gserviceaccount.com', FCM_PRIVATE_KEY: rsa.replaceAll('\n', '\\n'), FCM_API_URL: 'https://fcm.test', FCM_TOKEN_URL: 'https://fcm.test/token',
 };
 
 test('the real providers', () => {
-  const { payments, notifications, stripe, twilio, fcm } = loadConfig(real);
+  const { payments, notifications, stripe, stripeWebhookSecret, twilio, fcm } = loadConfig(real);
+  assert.equal(stripeWebhookSecret, 'whsec_hunter5');
   assert.deepEqual([payments, notifications], ['stripe', 'real']);
   assert.deepEqual(stripe, { secretKey: 'sk_test_hunter1', apiUrl: 'http://127.0.0.1:4000' });
   assert.deepEqual(twilio, { accountSid: `AC${hex}`, authToken: hex, from: '+447700900000', apiUrl: 'https://twilio.test' });
@@ -83,16 +84,17 @@ test('the real providers', () => {
   const other = loadConfig({ NOTIFICATIONS: 'real', FCM_SERVICE_ACCOUNT: json, TWILIO_ACCOUNT_SID: `AC${hex}`, TWILIO_AUTH_TOKEN: hex, TWILIO_MESSAGING_SERVICE_SID: `MG${hex}` });
   assert.deepEqual({ ...other.fcm, privateKey: other.fcm?.privateKey.trim() }, account);
   assert.deepEqual(other.twilio, { accountSid: `AC${hex}`, authToken: hex, messagingServiceSid: `MG${hex}` });
-  assert.equal(other.stripe, undefined);
+  assert.deepEqual([other.stripe, other.stripeWebhookSecret], [undefined, undefined]);
+  assert.equal(loadConfig({ STRIPE_WEBHOOK_SECRET: 'whsec_hunter5' }).stripeWebhookSecret, 'whsec_hunter5', 'with simulated payments too');
 });
 
 test('the real providers want all of their settings, and show none of them', () => {
   const names = (env: Record<string, string>): string[] => faultsOf(env).map((fault) => fault.split(' ')[0] ?? '');
-  const missing = ['STRIPE_SECRET_KEY', 'TWILIO_ACCOUNT_SID', 'TWILIO_AUTH_TOKEN', 'TWILIO_FROM', 'FCM_PROJECT_ID', 'FCM_CLIENT_EMAIL', 'FCM_PRIVATE_KEY'];
+  const missing = ['STRIPE_WEBHOOK_SECRET', 'STRIPE_SECRET_KEY', 'TWILIO_ACCOUNT_SID', 'TWILIO_AUTH_TOKEN', 'TWILIO_FROM', 'FCM_PROJECT_ID', 'FCM_CLIENT_EMAIL', 'FCM_PRIVATE_KEY'];
   assert.deepEqual(names({ PAYMENTS: 'stripe', NOTIFICATIONS: 'real' }), missing);
   assert.deepEqual(names({ ...real, PAYMENTS: 'simulated', NOTIFICATIONS: 'simulated', STRIPE_API_URL: 'x' }), []);
   const wrong = {
-    ...real, STRIPE_SECRET_KEY: 'hunter1', STRIPE_API_URL: 'https://stripe.test/v1', TWILIO_ACCOUNT_SID: 'hunter2', TWILIO_AUTH_TOKEN: 'hunter 3', TWILIO_FROM: '07700', TWILIO_API_URL: 'ftp://x',
+    ...real, STRIPE_SECRET_KEY: 'hunter1', STRIPE_API_URL: 'https://stripe.test/v1', STRIPE_WEBHOOK_SECRET: 'hunter 6', TWILIO_ACCOUNT_SID: 'hunter2', TWILIO_AUTH_TOKEN: 'hunter 3', TWILIO_FROM: '07700', TWILIO_API_URL: 'ftp://x',
     FCM_PROJECT_ID: 'x y', FCM_CLIENT_EMAIL: 'nobody', FCM_PRIVATE_KEY: 'hunter4', FCM_API_URL: 'x', FCM_TOKEN_URL: 'https://x/?y',
   };
   const changed = Object.keys(wrong).filter((name) => wrong[name as keyof typeof wrong] !== real[name as keyof typeof real]);

@@ -2,6 +2,7 @@
 import type Koa from 'koa';
 import type { Logger } from 'pino';
 import { codePool } from '../commands/codePool.js';
+import { paymentQuestions } from '../commands/paymentAction.js';
 import { openChargeOutcomes } from '../commands/chargeOutcomes.js';
 import type { Config } from '../config.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
@@ -30,6 +31,7 @@ import { type OnAnswer, httpApplication } from './server.js';
 import { tileRoutes } from './tiles.js';
 import { transactionRoutes } from './transactions.js';
 import { voucherRoutes } from './vouchers.js';
+import { webhookRoutes } from './webhooks.js';
 
 /** What the API is made of. */
 export interface ApiOptions {
@@ -81,6 +83,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     hash,
     outcomes,
     chargeWaitMs: config.chargeWaitMs,
+    questions: paymentQuestions(engines.bus),
     publicUrl,
     now: () => new Date().toISOString(),
   };
@@ -94,7 +97,8 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     ...brandRoutes({ catalogue }),
     ...categoryRoutes({ catalogue, publicUrl }),
     ...tileRoutes({ catalogue }),
-    ...opsRoutes({ gifts: deps, engines, models, payments: config }),
+    ...(await stripeRoutes(options, deps)),
+    ...opsRoutes({ gifts: deps, engines, models }),
     ...launchPageRoutes({ ...deps, ...(config.appUrl === undefined ? {} : { appUrl: config.appUrl }) }),
   ];
   const seesCatalogue: Follower = {
@@ -121,6 +125,14 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     ],
   });
   return { app, routes };
+}
+
+/** Stripe's webhooks, where their secret is set. The library is large: it is loaded only then. */
+async function stripeRoutes({ config, logger }: ApiOptions, { events, questions, now }: GiftRouteDeps): Promise<Route[]> {
+  const secret = config.stripeWebhookSecret;
+  if (secret === undefined) return [];
+  const { stripeEvents } = await import('../workers/payments/stripeEvents.js');
+  return webhookRoutes({ events, questions, now, logger, read: stripeEvents(secret, config.payments), simulated: config.payments === 'simulated' });
 }
 
 /** Ready only once the catalogue has been read for the first time. */

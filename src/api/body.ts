@@ -6,6 +6,7 @@ import { HttpError } from './errors.js';
 
 /** The most bytes a body may have, after decompression. */
 const LIMIT = '1mb';
+const LIMIT_BYTES = 1_048_576;
 
 const options: parser.Options = {
   jsonLimit: LIMIT,
@@ -44,7 +45,7 @@ export async function readBody(ctx: Context, rules: BodyRules): Promise<unknown>
   const charset = ctx.request.charset.toLowerCase();
   if (announcesBody(ctx) ? typeof ctx.request.is(taken) !== 'string' : !taken.includes(ctx.request.type.toLowerCase())) throw new HttpError('unsupported_content_type');
   if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') throw new HttpError('unsupported_content_type');
-  if (Number(ctx.request.headers['content-length'] ?? 0) > 1_048_576) throw new HttpError('request_too_large');
+  if (Number(ctx.request.headers['content-length'] ?? 0) > LIMIT_BYTES) throw new HttpError('request_too_large');
   const received: Buffer[] = [];
   const keep = (chunk: Buffer): void => void received.push(chunk);
   ctx.req.on('data', keep);
@@ -63,6 +64,35 @@ export async function readBody(ctx: Context, rules: BodyRules): Promise<unknown>
   // Decoding puts U+FFFD in the place of bytes that are no UTF-8. A compressed body's own bytes are gone by now: one with this character is refused.
   if (rawBody.includes('\uFFFD') && (isCompressed(ctx) || !isUtf8(Buffer.concat(received)))) throw new HttpError('malformed_json');
   return body;
+}
+
+/**
+ * The body's bytes as they came, whatever they hold: what is signed must not be touched. One without a body is empty.
+ * @throws HttpError `unsupported_content_type` (compressed), `request_too_large`
+ */
+export async function readBytes(ctx: Context): Promise<Buffer> {
+  const received: Buffer[] = [];
+  let length = 0;
+  const refuse = (code: 'request_too_large' | 'unsupported_content_type'): never => {
+    // What is left of the body is read and forgotten, else the connection's next request would wait behind it for ever.
+    ctx.req.resume();
+    throw new HttpError(code);
+  };
+  if (isCompressed(ctx)) refuse('unsupported_content_type');
+  if (Number(ctx.request.headers['content-length'] ?? 0) > LIMIT_BYTES) refuse('request_too_large');
+  await new Promise<void>((resolve, reject) => {
+    const take = (chunk: Buffer): void => {
+      length += chunk.length;
+      if (length <= LIMIT_BYTES) return void received.push(chunk);
+      ctx.req.off('data', take);
+      ctx.req.resume();
+      reject(new HttpError('request_too_large'));
+    };
+    ctx.req.on('data', take);
+    ctx.req.once('end', resolve);
+    ctx.req.once('error', reject);
+  });
+  return Buffer.concat(received);
 }
 
 function isCompressed(ctx: Context): boolean {

@@ -20,6 +20,8 @@ export const ERRORS = {
   schema: [422, ''],
   unknown_embed: [422, ''],
   invalid_tile: [422, 'Invalid tile.'],
+  invalid_signature: [400, 'Invalid signature.'],
+  invalid_event: [400, 'Invalid event.'],
   too_many_requests: [429, 'Too many requests.'],
   product_not_found: [404, 'Product not found'],
   category_not_found: [404, 'Category not found'],
@@ -57,6 +59,7 @@ export const ERRORS = {
   gift_code_out: [409, "gift has a voucher: say voided once its code is worthless."],
   gift_disputed: [409, "gift's payment is disputed."],
   gift_already_cancelled: [409, 'gift is cancelled already.'],
+  payment_needs_authentication: [402, 'Payment needs authentication.'],
   idempotency_key_reused: [422, 'Idempotency key already used with another request.'],
 } as const satisfies Record<Refusal['code'], readonly [number, string]> & Record<string, readonly [number, string]>;
 
@@ -68,10 +71,13 @@ export class HttpError extends Error {
   override readonly name = 'HttpError';
   readonly code: ErrorCode;
   readonly headers: Readonly<Record<string, string>>;
-  constructor(code: ErrorCode, options: { message?: string; headers?: Readonly<Record<string, string>> } = {}) {
+  /** Fields beside `error`, for this caller alone: kept nowhere, so that a repeated request makes them again. */
+  readonly more: object | undefined;
+  constructor(code: ErrorCode, options: { message?: string; headers?: Readonly<Record<string, string>>; more?: object } = {}) {
     super(options.message ?? ERRORS[code][1]);
     this.code = code;
     this.headers = options.headers ?? {};
+    this.more = options.more;
   }
 }
 
@@ -81,6 +87,8 @@ export interface ErrorAnswer {
   readonly code: ErrorCode;
   readonly message: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Fields beside `error`. */
+  readonly more?: object;
   readonly unforeseen: boolean;
 }
 
@@ -88,7 +96,7 @@ export interface ErrorAnswer {
 export function answerOf(error: unknown): ErrorAnswer {
   if (error instanceof HttpError) {
     const [status] = ERRORS[error.code];
-    return { status, code: error.code, message: error.message, headers: error.headers, unforeseen: false };
+    return { status, code: error.code, message: error.message, headers: error.headers, unforeseen: false, ...(error.more === undefined ? {} : { more: error.more }) };
   }
   if (error instanceof Refusal) {
     const [status, message] = ERRORS[error.code];

@@ -1,5 +1,6 @@
 /** What the routes of gifts and transactions work with. */
 import type { VoucherDeps } from '../commands/assignVoucher.js';
+import type { PaymentQuestions } from '../commands/paymentAction.js';
 import type { CommandContext } from '../commands/context.js';
 import type { PurchaseDeps } from '../commands/purchaseGifts.js';
 import type { UserDocument } from '../projections/accounts.js';
@@ -9,6 +10,7 @@ import type { EarlyCall } from './route.js';
 
 /** Commands, read models, and where the service is reached. */
 export interface GiftRouteDeps extends VoucherDeps, PurchaseDeps, GiftModels {
+  readonly questions: PaymentQuestions;
   /** Without a trailing slash. */
   readonly publicUrl: string;
   /** The present, ISO 8601, UTC. */

@@ -156,7 +156,10 @@ function headerParameters(route: Route): Json[] {
   const names = ['RequestId'];
   if (takesKeys(route.path)) names.push('GiftPosition');
   if (takesKey(route)) names.push('IdempotencyKey');
-  return names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
+  const shared = names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
+  if (route.signature === undefined) return shared;
+  const { header: name, description } = route.signature;
+  return [{ name, in: 'header', required: true, description, schema: { type: 'string' } }, ...shared];
 }
 
 function requestBody(route: Route, body: Schema, reference: Reference): Json {
@@ -174,7 +177,7 @@ function responsesOf(route: Route, reference: Reference): Json {
   for (const answer of route.answers) responses[String(answer.status)] = success(route, answer, reference);
   const byStatus = new Map<number, DescribedError[]>();
   for (const error of describedErrors(route)) byStatus.set(error.status, [...(byStatus.get(error.status) ?? []), error]);
-  for (const [status, errors] of [...byStatus].sort(([one], [other]) => one - other)) responses[String(status)] = failure(route, status, errors);
+  for (const [status, errors] of [...byStatus].sort(([one], [other]) => one - other)) responses[String(status)] = failure(route, status, errors, reference);
   return responses;
 }
 
@@ -197,7 +200,7 @@ function success(route: Route, answer: SuccessAnswer, reference: Reference): Jso
   };
 }
 
-function failure(route: Route, status: number, errors: readonly DescribedError[]): Json {
+function failure(route: Route, status: number, errors: readonly DescribedError[], reference: Reference): Json {
   const headers: Json = { 'X-Request-Id': header('RequestId') };
   if (status === 401) headers['WWW-Authenticate'] = header('WwwAuthenticate');
   if (status === 405) headers['Allow'] = header('Allow');
@@ -209,12 +212,15 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
   for (const { code, message } of errors) {
     let name: string = code;
     for (let next = 2; examples[name] !== undefined; next++) name = `${code}_${next}`;
-    examples[name] = { value: { error: message } };
+    examples[name] = { value: { error: message, ...route.errorBodies?.[code]?.example } };
   }
+  const plain: Json = { $ref: '#/components/schemas/Error' };
+  const more = errors.flatMap(({ code }) => route.errorBodies?.[code] ?? []).map(({ schema }) => reference(schema));
+  const schema = more.length === 0 ? plain : { anyOf: [plain, ...more] };
   return {
     description: errors.map(({ message }) => `\`${message}\``).join(', '),
     headers,
-    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' }, examples } },
+    content: { 'application/json': { schema, examples } },
   };
 }
 

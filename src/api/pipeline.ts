@@ -10,7 +10,7 @@ import type { Position } from '../ports/eventStore.js';
 import type { Records } from '../ports/readStore.js';
 import { giftIdOf } from '../domain/giftIds.js';
 import type { Principal } from './auth/principal.js';
-import { readBody } from './body.js';
+import { readBody, readBytes } from './body.js';
 import { type ErrorCode, HttpError, answerOf } from './errors.js';
 import { type HeldKey, type StoredAnswer, bodyHashOf, idempotencyKey, isDecided, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
 import { hasLongList, jsonBody } from './json.js';
@@ -48,7 +48,7 @@ interface Checks {
 /** What answers the requests of one route. */
 export function serve(route: Route, deps: PipelineDeps): RouteHandler {
   const checks: Checks = {
-    body: route.body === undefined ? undefined : bodyValidator(route.body),
+    body: route.body === undefined || route.signature !== undefined ? undefined : bodyValidator(route.body),
     query: route.query === undefined ? undefined : queryValidator(route.query),
   };
   const underApi = takesKeys(route.path);
@@ -64,11 +64,13 @@ export function serve(route: Route, deps: PipelineDeps): RouteHandler {
     const key = writes ? idempotencyKey(header(ctx, 'idempotency-key')) : undefined;
     const position = underApi ? deps.positions.parse(header(ctx, 'gift-position')) : undefined;
     const params = resolveParams(route, pathParams);
-    const body = route.body === undefined ? undefined : await readBody(ctx, { optional: route.bodyOptional === true, form: route.formBody === true });
+    const bytes = route.signature === undefined ? undefined : await readBytes(ctx);
+    const body = route.body === undefined || bytes !== undefined ? undefined : await readBody(ctx, { optional: route.bodyOptional === true, form: route.formBody === true });
     if (position !== undefined) await deps.positions.wait(position);
 
     const call = new RequestCall(ctx, deps, params, principal, writes ? randomCommandId() : '');
     if (position !== undefined) call.position = position;
+    if (bytes !== undefined) call.bytes = bytes;
     if (key === undefined) {
       respond(ctx, deps, await run(route, checks, call, ctx, body));
       return;
@@ -99,6 +101,7 @@ class RequestCall implements Call {
   query: Call['query'] = NOTHING;
   body: Call['body'] = NOTHING;
   embeds: readonly string[] = NO_EMBEDS;
+  bytes: Buffer = NO_BYTES;
   readonly #ctx: Context;
   readonly #deps: PipelineDeps;
 
@@ -123,6 +126,7 @@ class RequestCall implements Call {
 
 const NOTHING: Readonly<Record<string, unknown>> = Object.freeze({});
 const NO_EMBEDS: readonly string[] = Object.freeze([]);
+const NO_BYTES = Buffer.alloc(0);
 
 function header(ctx: Context, name: string): string | undefined {
   const value = ctx.headers[name];
@@ -188,7 +192,8 @@ async function runKeyed(route: Route, checks: Checks, call: RequestCall, ctx: Co
     const told = answerOf(error);
     await unlessUnkept(deps, call.requestId, async () => {
       if (!isDecided(told.code)) return key.release();
-      return key.settle({ status: told.status, headers: { ...told.headers, ...allowOf(told.status, route) }, body: JSON.stringify({ error: told.message }) });
+      const stored = { status: told.status, headers: { ...told.headers, ...allowOf(told.status, route) } };
+      return key.settle(told.more === undefined ? { ...stored, body: JSON.stringify({ error: told.message }) } : stored);
     });
     throw error;
   }
@@ -248,7 +253,8 @@ export function commonErrors(route: Route): ErrorCode[] {
   if (route.caller === 'user') codes.push('forbidden');
   if (takesKeys(route.path)) codes.push('invalid_position');
   if (route.method !== 'GET' && takesKeys(route.path)) codes.push('invalid_idempotency_key', 'request_in_progress', 'idempotency_key_reused');
-  if (route.body !== undefined) codes.push('unsupported_content_type', 'request_too_large', 'malformed_json', 'schema');
+  if (route.signature !== undefined) codes.push('request_too_large', 'unsupported_content_type', 'too_many_requests');
+  else if (route.body !== undefined) codes.push('unsupported_content_type', 'request_too_large', 'malformed_json', 'schema');
   if (route.query !== undefined) codes.push('schema');
   if (route.embeds !== undefined) codes.push('unknown_embed');
   if (route.giftParam !== undefined) codes.push('gift_not_found');

@@ -37,6 +37,8 @@ export interface Call {
   readonly body: Readonly<Record<string, unknown>>;
   /** Every relation asked for, each step of a dotted one included, in query and body; in the order of the route's table. */
   readonly embeds: readonly string[];
+  /** The body's bytes as they came, where the route's body is signed; else empty. */
+  readonly bytes: Buffer;
   readonly principal: Principal;
   readonly requestId: string;
   /** Names this command for ever: an HMAC of caller, route and idempotency key, or random. */
@@ -55,7 +57,7 @@ export interface Call {
 }
 
 /** A call before its body, query and embeds have been checked: what decides 404 and 403 looks at nothing else. */
-export type EarlyCall = Omit<Call, 'query' | 'body' | 'embeds'>;
+export type EarlyCall = Omit<Call, 'query' | 'body' | 'bytes' | 'embeds'>;
 
 /** What answers a checked call. */
 export type Handler = (call: Call) => Promise<Answer>;
@@ -91,6 +93,11 @@ export interface RouteDescription {
   /** An object schema. Absent: the route takes no body. */
   readonly body?: Schema;
   readonly bodyOptional?: boolean;
+  /**
+   * The body is signed by whoever sends it, so that it is not touched: the handler gets its `bytes`, checks them by the signature in this header and
+   * parses them; `body` only describes them.
+   */
+  readonly signature?: { readonly header: string; readonly description: string };
   /** Form-encoded bodies are taken as well (only the token endpoint). */
   readonly formBody?: boolean;
   /** No answer, be it an error, may be kept by anyone on the way: sent with `Cache-Control: no-store`. */
@@ -101,6 +108,8 @@ export interface RouteDescription {
   /** Path parameters that are gift ids or shortcodes: resolved to ids before keys are scoped; one that is neither is `gift not found`. */
   readonly giftParam?: string;
   readonly answers: readonly SuccessAnswer[];
+  /** Errors that say more than `error`: the whole body's schema, and an example of what they say. */
+  readonly errorBodies?: Readonly<Partial<Record<ErrorCode, { readonly schema: Schema; readonly example: object }>>>;
   /** What it may refuse, beside what every route of its kind may (`pipeline.ts` adds those). */
   readonly errors: readonly ErrorCode[];
 }

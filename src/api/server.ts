@@ -111,5 +111,5 @@ function answerError(ctx: Context, error: unknown, logger: Logger): void {
   if ((ctx.state as RequestState).noStore === true) ctx.set('Cache-Control', 'no-store');
   if (told.status === 405 && told.headers['Allow'] === undefined) ctx.set('Allow', ctx.method);
   ctx.type = 'application/json';
-  ctx.body = JSON.stringify({ error: told.message });
+  ctx.body = JSON.stringify({ error: told.message, ...told.more });
 }

@@ -11,6 +11,7 @@ import { HttpError } from './errors.js';
 import { contextOf, type GiftRouteDeps, userOf } from './giftDeps.js';
 import { type Viewer, giftEntity } from './giftEntities.js';
 import { joinGifts } from './giftJoin.js';
+import { NEXT_ACTION_BODIES, needsAuthentication } from './nextAction.js';
 import { pageParameters, pageRequest, pageSchema, paginate } from './pages.js';
 import { POSITION_WAIT_MS } from './positions.js';
 import type { Answer, EarlyCall, Route, Schema } from './route.js';
@@ -78,7 +79,9 @@ const TRANSACTION_ANSWER = {
 };
 
 const LOCATION = { Location: 'Address of the gifts of this transaction.' };
-const NOT_DECIDED_YET = 'A gift whose charge is still under way is `pending`.';
+const NOT_DECIDED_YET =
+  'A gift whose charge is still under way is `pending`. Where the buyer’s bank wants them to prove who they are, the answer is 402 with `next_action`: the buyer has 15 minutes to do it with ' +
+  'the card processor’s library, then payment and gifts are cancelled. `GET /api/v2/transactions/{id}` tells what came of it.';
 
 /** A transaction (spec 2.3). `giftIds` in the order of the receivers. */
 function transactionEntity(id: string, transaction: TransactionDocument, giftIds: readonly string[]): object {
@@ -92,6 +95,8 @@ function transactionEntity(id: string, transaction: TransactionDocument, giftIds
     purchased_at_time: timeOfDay(transaction.created_at),
   };
 }
+
+const locationOf = (id: string): Record<string, string> => ({ Location: `/api/v2/transactions/${id}/gifts` });
 
 const giftIdsOf = (transaction: TransactionDocument): string[] => deriveGiftIds(transaction.seed, transaction.count).map(({ gift_id }) => gift_id);
 
@@ -122,8 +127,13 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
   };
 
   const answer = async (id: string, transaction: TransactionDocument, gifts: () => Promise<readonly Shown[]>, embeds: readonly string[], viewer: Viewer): Promise<Answer> => {
-    const headers = { Location: `/api/v2/transactions/${id}/gifts` };
-    if (transaction.payment === 'declined') throw new HttpError('payment_declined', { headers });
+    const headers = locationOf(id);
+    const { payment, authentication } = transaction;
+    if (payment === 'pending' && authentication !== undefined) {
+      const needed = await needsAuthentication({ questions: deps.questions, transactionId: id, authentication, headers, asThingsAre: true });
+      if (needed !== undefined) throw needed;
+    }
+    if (payment === 'declined') throw new HttpError('payment_declined', { headers });
     const embedded = await embed(transaction, embeds.length === 0 ? [] : await gifts(), embeds, viewer);
     return { status: 200, headers, body: { data: transactionEntity(id, transaction, giftIdsOf(transaction)), embedded } };
   };
@@ -134,6 +144,13 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     const [first] = history;
     if (transaction === undefined || first === undefined) throw new Error('a purchase was appended and is not there');
     if (position !== undefined) await Promise.all([deps.transactions, deps.gifts].map((model) => model.reached(position, POSITION_WAIT_MS)));
+    const { authentication, payment } = transaction;
+    if (authentication !== undefined && (replayed || payment === 'pending')) {
+      // A repeated purchase is answered as the first was, whatever has come of it.
+      const headers = { ...locationOf(transactionId), ...(replayed ? { 'Idempotent-Replayed': 'true' } : {}) };
+      const needed = await needsAuthentication({ questions: deps.questions, transactionId, authentication, headers, asThingsAre: false });
+      if (needed !== undefined) throw needed;
+    }
     // Made from the log, not from the read model: so it is the same whether that has caught up or not, and when the purchase is repeated later.
     const gifts = async (): Promise<Shown[]> => {
       const shown: Shown[] = [];
@@ -176,7 +193,8 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
         purchase: { type: 'gift', reference: giftExample.purchase_id, receivers: [{ phone_number: '07700 900123' }, { user_id: 'user-noah' }], message: 'Happy birthday!' },
       },
       answers: [{ status: 201, description: 'Bought; the charge has settled or is still under way.', headers: LOCATION, ...TRANSACTION_ANSWER }],
-      errors: ['payment_declined', 'invalid_payment_reference', 'cannot_use_payment_method', 'invalid_product', 'receiver_not_found', 'invalid_phone_number'],
+      errorBodies: NEXT_ACTION_BODIES,
+      errors: ['payment_declined', 'payment_needs_authentication', 'invalid_payment_reference', 'cannot_use_payment_method', 'invalid_product', 'receiver_not_found', 'invalid_phone_number'],
       async open(early) {
         const context = contextOf(early, deps.now());
         const earlier = early.bodyHash === undefined ? undefined : await findPurchase(deps, context);
@@ -202,7 +220,8 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       embeds: TRANSACTION_RELATIONS,
       params: { transactionId: 'The transaction’s id.' },
       answers: [{ status: 200, description: 'The transaction.', headers: LOCATION, ...TRANSACTION_ANSWER }],
-      errors: ['transaction_not_found', 'payment_declined'],
+      errorBodies: NEXT_ACTION_BODIES,
+      errors: ['transaction_not_found', 'payment_declined', 'payment_needs_authentication'],
       async open(early) {
         const { id, transaction } = await find(early);
         return async ({ embeds }) => answer(id, transaction, () => documentsOf(giftIdsOf(transaction)), embeds, viewerOf(early));

@@ -1,4 +1,4 @@
-/** Tells who waits for it that a transaction's charge has been settled, by whatever process: one follower of the log a process. */
+/** Tells who waits for it that a transaction's charge has been settled, or waits for its buyer, by whatever process: one follower of the log a process. */
 import type { Logger } from 'pino';
 import type { EventStore } from '../ports/eventStore.js';
 
@@ -24,7 +24,7 @@ export async function openChargeOutcomes(events: EventStore, logger: Logger): Pr
 
   const from = await events.end();
   const following = (async () => {
-    const filter = { types: ['PaymentCharged', 'PaymentDeclined'] };
+    const filter = { types: ['PaymentCharged', 'PaymentDeclined', 'PaymentAuthenticationRequired'] };
     for await (const batch of events.follow(from, filter, { signal: abort.signal })) {
       for (const { stream } of batch.events) for (const tell of watches.get(stream.slice('transaction-'.length)) ?? []) tell();
     }

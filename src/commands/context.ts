@@ -14,6 +14,8 @@ export interface CommandContext {
   readonly causationId?: string;
   readonly requestId?: string;
   readonly by: Caller;
+  /** What is recorded came from a simulated provider. */
+  readonly simulated?: true;
   /** The time of the decision: ISO 8601, UTC, milliseconds. */
   readonly now: string;
 }
@@ -27,6 +29,7 @@ export function recordable(events: readonly DomainEvent[], context: CommandConte
     ...(context.causationId === undefined ? {} : { causationId: context.causationId }),
     ...(context.requestId === undefined ? {} : { requestId: context.requestId }),
     by: context.by,
+    ...(context.simulated === undefined ? {} : { simulated: context.simulated }),
   };
   return events.map((event) => ({ id: randomUUID(), type: event.type, at: context.now, data: event.data, metadata }));
 }

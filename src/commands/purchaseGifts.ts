@@ -75,7 +75,7 @@ async function settle(deps: PurchaseDeps, transactionId: string, replayed: boole
   };
   try {
     let found = await read();
-    if (found.state.status === 'pending' && (await outcome.settled(deps.chargeWaitMs))) found = await read();
+    if (found.state.status === 'pending' && found.state.authentication === undefined && (await outcome.settled(deps.chargeWaitMs))) found = await read();
     const { history, state } = found;
     if (state.status === 'none') throw new Error('a purchase was appended and is not there');
     return { transactionId, state, history, position: history.at(-1)?.position, replayed };

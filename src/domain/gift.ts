@@ -246,8 +246,8 @@ export function assignVoucher(gift: IssuedGift, facts: GiftFacts, voucher: Vouch
 }
 
 /** Cancels a gift that is neither redeemed nor cancelled: no event otherwise. */
-export function cancel(gift: IssuedGift, reason: string): GiftCancelled[] {
-  return gift.status === 'issued' ? [{ type: 'GiftCancelled', data: { reason } }] : [];
+export function cancel(gift: IssuedGift, why: GiftCancelled['data']): GiftCancelled[] {
+  return gift.status === 'issued' ? [{ type: 'GiftCancelled', data: why }] : [];
 }
 
 /**

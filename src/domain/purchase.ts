@@ -2,6 +2,7 @@
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { deriveGiftIds, type GiftIds } from './giftIds.js';
 import type { GiftIssued, Receiver } from './gift.js';
+import { evolveLateMoney, type LateMoney, type LateMoneyEvent, NO_LATE_MONEY } from './lateMoney.js';
 import { evolveRefunds, givenBack, giftsInRefunds, type Kept, type RefundEvent, type RefundRequested, type Refunds, type RefundStarted, type NothingRefunded } from './refund.js';
 import { Refusal } from './refusal.js';
 
@@ -53,8 +54,31 @@ export type PaymentDeclined = DomainEvent<'PaymentDeclined', {
   readonly code: string;
 }>;
 
+/**
+ * The provider takes the money only once the buyer has proved who they are. `payment_id` is the provider's name of the payment, `action` its word for
+ * what the buyer has to do; `until` (ISO 8601, UTC): not done by then, payment and gifts are cancelled. The secret that the buyer does it with is the
+ * provider's alone: it is asked for when it is shown, and never kept.
+ */
+export type PaymentAuthenticationRequired = DomainEvent<'PaymentAuthenticationRequired', {
+  readonly provider: string;
+  readonly payment_id: string;
+  readonly action: string;
+  readonly until: string;
+}>;
+
+/** The buyer could not prove it, or the card was refused after that: the payment is to be cancelled. `code` is the provider's. */
+export type PaymentAuthenticationFailed = DomainEvent<'PaymentAuthenticationFailed', {
+  readonly provider: string;
+  readonly payment_id: string;
+  readonly code: string;
+}>;
+
 /** Events of a transaction's stream. */
-export type PurchaseEvent = GiftsPurchased | ChargeStarted | PaymentCharged | PaymentDeclined | RefundEvent;
+export type PurchaseEvent =
+  | GiftsPurchased | ChargeStarted | PaymentAuthenticationRequired | PaymentAuthenticationFailed | PaymentCharged | PaymentDeclined | RefundEvent | LateMoneyEvent;
+
+/** A payment that waits for its buyer. `required`: since when; `failed`: the provider's code, where it won't come to anything. */
+export type Authentication = PaymentAuthenticationRequired['data'] & { readonly required: string; readonly failed?: string };
 
 /** What is known of a transaction. */
 export type Purchase =
@@ -71,7 +95,14 @@ export type Purchase =
       /** What the provider took. */
       readonly charge?: PaymentCharged['data'];
       readonly refunds: Refunds;
+      /** Where the buyer had to prove who they are. */
+      readonly authentication?: Authentication;
+      /** Absent: nothing came late. */
+      readonly late?: LateMoney;
     };
+
+/** A purchase that was made. */
+export type MadePurchase = Exclude<Purchase, { status: 'none' }>;
 
 /** The fold. */
 export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
@@ -82,6 +113,10 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
     switch (event.type) {
       case 'ChargeStarted':
         return state.chargeStartedAt === undefined ? { ...state, chargeStartedAt: event.at } : state;
+      case 'PaymentAuthenticationRequired':
+        return { ...state, authentication: { ...event.data, required: event.at } };
+      case 'PaymentAuthenticationFailed':
+        return state.authentication === undefined ? state : { ...state, authentication: { ...state.authentication, failed: event.data.code } };
       case 'PaymentCharged':
         return { ...state, status: 'charged', settledAt: event.at, charge: event.data };
       case 'PaymentDeclined':
@@ -92,11 +127,20 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
       case 'RefundRefused':
       case 'NothingRefunded':
         return { ...state, refunds: evolveRefunds(state.refunds, event) };
+      case 'RefundedAtProvider':
+      case 'ProviderRefundSettled':
+      case 'DisputeOpened':
+      case 'DisputeClosed':
+      case 'DisputeSettled':
+        return { ...state, late: evolveLateMoney(lateMoneyOf(state), event) };
       default:
         return event satisfies never, state;
     }
   },
 };
+
+/** What came late for a purchase. */
+export const lateMoneyOf = ({ late }: Pick<MadePurchase, 'late'>): LateMoney => late ?? NO_LATE_MONEY;
 
 /** Starting the charge: no event when it has been started or settled already. */
 export function startCharge(state: Purchase): ChargeStarted[] {
@@ -107,6 +151,20 @@ export function startCharge(state: Purchase): ChargeStarted[] {
 /** The provider's answer: recorded once; a second one changes nothing. */
 export function settleCharge(state: Purchase, outcome: PaymentCharged | PaymentDeclined): (PaymentCharged | PaymentDeclined)[] {
   return state.status === 'pending' ? [outcome] : [];
+}
+
+/** How long a buyer has to prove who they are, milliseconds. */
+export const AUTHENTICATION_MS = 15 * 60_000;
+
+/** The buyer has to prove who they are: noted once, and only while the charge is open. */
+export function requireAuthentication(state: Purchase, required: PaymentAuthenticationRequired['data']): PaymentAuthenticationRequired[] {
+  return state.status === 'pending' && state.authentication === undefined ? [{ type: 'PaymentAuthenticationRequired', data: required }] : [];
+}
+
+/** The buyer failed to: noted once, for the payment that waits for it. A charge that nobody waits for is answered to whoever asked for it. */
+export function failAuthentication(state: Purchase, failed: PaymentAuthenticationFailed['data']): PaymentAuthenticationFailed[] {
+  if (state.status !== 'pending' || state.authentication?.payment_id !== failed.payment_id || state.authentication.failed !== undefined) return [];
+  return [{ type: 'PaymentAuthenticationFailed', data: failed }];
 }
 
 /** Who a gift is for, as its stream keeps it: never a phone number. */
@@ -179,5 +237,6 @@ export function startRefund(state: Purchase, refundId: string, cancelled: readon
 
 /** What of the charge has not been given back, pence. */
 export function leftOfCharge(state: Purchase): number {
-  return state.status === 'none' ? 0 : (state.charge?.amount ?? 0) - givenBack(state.refunds);
+  if (state.status === 'none' || state.charge === undefined) return 0;
+  return state.charge.amount - givenBack(state.refunds, state.charge.charge_id) - lateMoneyOf(state).refunded.total;
 }

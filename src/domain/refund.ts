@@ -116,11 +116,20 @@ export function giftsInRefunds(refunds: Refunds): Set<string> {
   return held;
 }
 
-/** What has been given back or may be yet, pence: never more than was charged. */
-export function givenBack(refunds: Refunds): number {
+/** What of a charge has been given back by us or may be yet, pence: never more than was charged. */
+export function givenBack(refunds: Refunds, chargeId: string): number {
   let sum = 0;
-  for (const refund of refunds.values()) if ('started' in refund) sum += refund.started.amount;
+  for (const refund of refunds.values()) if ('started' in refund && refund.started.charge_id === chargeId) sum += refund.started.amount;
   return sum;
+}
+
+/** The refund of a charge that bought nothing. */
+export const lateChargeRefundId = (chargeId: string): string => `late-${chargeId}`;
+
+/** Gives back a charge that bought nothing, once for ever: no event when that has been started. */
+export function refundLateCharge(refunds: Refunds, charge: Required<Pick<RefundStarted['data'], 'provider' | 'charge_id' | 'amount' | 'payment_reference' | 'cause'>>): RefundStarted[] {
+  const refund_id = lateChargeRefundId(charge.charge_id);
+  return refunds.has(refund_id) ? [] : [{ type: 'RefundStarted', data: { refund_id, attempt: 1, gift_ids: [], kept: {}, ...charge } }];
 }
 
 /** What a refund does to one gift. `already`: this very refund has cancelled it before. */

@@ -1,12 +1,15 @@
 /** Charges one purchase: claims it in its stream, asks whoever holds the money, records the answer. Safe to repeat at any point. */
 import type { PaymentMethod } from '../domain/account.js';
 import { fold, type Happened } from '../domain/decider.js';
-import { type PaymentCharged, type PaymentDeclined, type Purchase, purchaseAggregate, type PurchaseEvent, settleCharge, startCharge, transactionStream } from '../domain/purchase.js';
+import {
+  type Authentication, type MadePurchase, type PaymentCharged, type PaymentDeclined, type Purchase, purchaseAggregate, type PurchaseEvent, requireAuthentication, settleCharge, startCharge,
+  transactionStream,
+} from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
-import { type ChargeReply, type ChargeRequest, checks, SUBJECTS } from '../workers/messages.js';
+import { type AuthenticationReply, type ChargeReply, type ChargeRequest, checks, SUBJECTS } from '../workers/messages.js';
 import type { PurchaseWork } from './purchase.js';
-import { answered, GiveUpError, type Patience } from './retry.js';
+import { answered, GiveUpError, NotYetError, type Patience } from './retry.js';
 import { type Seen, seenOf } from './seen.js';
 import type { WalletPayments } from './walletPayments.js';
 import type { Reason, Writer } from './writing.js';
@@ -32,20 +35,18 @@ interface Standing {
   readonly last: Seen | undefined;
 }
 
-type PendingPurchase = Extract<Purchase, { status: 'pending' | 'charged' | 'declined' }>;
-
 const RACES = 8;
 
 /**
  * Charges. `fresh`: nobody has tried before as far as is known, so the stream need not be read first.
- * @throws GiveUpError when it can't be found out any more; any other error: try again.
+ * @throws GiveUpError when it can't be found out any more; NotYetError while it waits for its buyer; any other error: try again.
  */
 export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolean): Promise<void> {
   const { writer } = deps;
   const id = work.purchase.transaction_id;
   const stream = transactionStream(id);
   const commandId = `charge-${id}`;
-  let answer: ChargeReply | undefined;
+  let answer: ChargeReply | AuthenticationReply | undefined;
   let at: Standing = fresh ? { state: { status: 'pending', purchase: work.purchase, purchasedAt: work.purchasedAt, refunds: new Map() }, last: work.last } : await read(deps.events, stream);
 
   for (let race = 0; race < RACES; race++) {
@@ -58,7 +59,16 @@ export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolea
       continue;
     }
     deps.mayAct();
-    answer ??= await ask(deps, state, { commandId, cause: last });
+    if (answer?.outcome === 'authentication' && state.authentication !== undefined) throw notYet(deps, state.authentication);
+    answer ??= state.authentication === undefined ? await ask(deps, state, { commandId, cause: last }) : await askForBuyer(deps, id, state.authentication);
+    if (answer.outcome === 'authentication') {
+      const { provider, payment_id, action, simulated } = answer;
+      const until = new Date(deps.now() + deps.patience.authenticationMs).toISOString();
+      const [required] = requireAuthentication(state, { provider, payment_id, action, until });
+      if (required !== undefined) await writer.append(stream, required, last.revision, { commandId, cause: last, simulated });
+      at = await read(deps.events, stream);
+      continue;
+    }
     const [settled] = settleCharge(state, eventOf(answer, state.purchase.total));
     if (settled === undefined || (await writer.append(stream, settled, last.revision, { commandId, cause: last, simulated: answer.simulated })) !== undefined) return;
     at = await read(deps.events, stream);
@@ -73,7 +83,7 @@ async function read(events: EventStore, stream: string): Promise<Standing> {
 }
 
 /** Asks whoever holds the money: the wallet, nobody (a wallet settled by invoice), or the card's provider. */
-async function ask(deps: ChargeDeps, { purchase, chargeStartedAt }: PendingPurchase, reason: Reason): Promise<ChargeReply> {
+async function ask(deps: ChargeDeps, { purchase, chargeStartedAt }: MadePurchase, reason: Reason): Promise<ChargeReply | AuthenticationReply> {
   const { transaction_id, total, payment_reference } = purchase;
   const method = await deps.paymentMethod(payment_reference);
   if (method === undefined) throw new Error('the payment method is unknown');
@@ -89,9 +99,38 @@ async function ask(deps: ChargeDeps, { purchase, chargeStartedAt }: PendingPurch
     const request: ChargeRequest = { transaction_id, amount: total, payment_reference, customer: method.customer, started_at: chargeStartedAt };
     return answered(checks.chargeReply(await deps.bus.request(SUBJECTS.charge, request, options)));
   }
-  const found = answered(checks.chargeLookupReply(await deps.bus.request(SUBJECTS.lookUpCharge, { transaction_id }, options)));
+  const found = answered(checks.chargeLookupReply(await deps.bus.request(SUBJECTS.lookUpCharge, { transaction_id, payment_id: null }, options)));
   if (found.outcome === 'unknown') throw new GiveUpError('the provider does not know what became of the charge, and it is too late to ask for it again');
   return found;
+}
+
+/** The card's own word for a buyer who did not prove who they are. */
+const NOT_AUTHENTICATED = 'authentication_required';
+
+/**
+ * What became of a payment that waits for its buyer. After its time, or when the buyer has failed, it is cancelled at the provider first: so it can't
+ * succeed any more once it is declined here. @throws NotYetError while it waits
+ */
+async function askForBuyer(deps: ChargeDeps, transaction_id: string, authentication: Authentication): Promise<ChargeReply> {
+  const { payment_id, until, failed } = authentication;
+  const options = { timeoutMs: deps.patience.answerMs };
+  if (failed !== undefined || deps.now() >= Date.parse(until)) {
+    const cancellation = { transaction_id, payment_id, code: failed ?? NOT_AUTHENTICATED };
+    return answered(checks.chargeCancellationReply(await deps.bus.request(SUBJECTS.cancelCharge, cancellation, options)));
+  }
+  const found = answered(checks.chargeLookupReply(await deps.bus.request(SUBJECTS.lookUpCharge, { transaction_id, payment_id }, options)));
+  if (found.outcome === 'unknown' || found.outcome === 'authentication') throw notYet(deps, authentication);
+  return found;
+}
+
+/** Until it is looked again: after `lookMs`, three times that and so on, and at the end of the buyer's time. */
+function notYet({ now, patience: { lookMs } }: ChargeDeps, { required, until, failed }: Authentication): NotYetError {
+  if (failed !== undefined) return new NotYetError('the buyer has failed to prove who they are', 1);
+  const since = Date.parse(required);
+  const waited = now() - since;
+  let look = lookMs;
+  while (look <= waited) look *= 3;
+  return new NotYetError('the buyer has not proved who they are', Math.max(1, Math.min(since + look, Date.parse(until)) - now()));
 }
 
 function eventOf(answer: ChargeReply, amount: number): PaymentCharged | PaymentDeclined {

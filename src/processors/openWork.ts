@@ -1,15 +1,17 @@
 /**
- * All that is open, folded from the feed: the state of both process managers. Purely in memory; it holds only what has something left to do,
+ * All that is open, folded from the feed: the state of all process managers. Purely in memory; it holds only what has something left to do,
  * so it stays small however long the log is.
  */
 import type { GiftCancelled, GiftIssued } from '../domain/gift.js';
 import type { NotificationEvent } from '../domain/notification.js';
 import type { WorkParked } from '../domain/parked.js';
+import type { LateMoneyEvent } from '../domain/lateMoney.js';
 import type { PurchaseEvent } from '../domain/purchase.js';
 import type { RefundEvent } from '../domain/refund.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import { type NotificationIntent, type NotificationWork, reactToNotification, resumeNotification } from './notification.js';
 import { type PurchaseIntent, type PurchaseTrigger, type PurchaseWork, reactToPurchase, resumePurchase } from './purchase.js';
+import { LATE_MONEY_STEPS, type LateMoneyIntent, type LateMoneyReaction, type LateMoneyWork, overLateMoney, reactToLateMoney, resumeLateMoney } from './lateMoney.js';
 import { reactToRefund, type RefundIntent, type RefundWork } from './refund.js';
 import { seenOf } from './seen.js';
 
@@ -30,13 +32,20 @@ export const FEED_TYPES = [
   'NotificationSent',
   'NotificationFailed',
   'WorkParked',
+  'PaymentAuthenticationRequired',
+  'PaymentAuthenticationFailed',
+  'RefundedAtProvider',
+  'ProviderRefundSettled',
+  'DisputeOpened',
+  'DisputeClosed',
+  'DisputeSettled',
 ] as const satisfies readonly FeedEvent['type'][];
 
 /** The events it folds. */
 type FeedEvent = PurchaseEvent | GiftIssued | GiftCancelled | NotificationEvent | WorkParked;
 
 /** What is to be done next. */
-export type Intent = PurchaseIntent | NotificationIntent | RefundIntent;
+export type Intent = PurchaseIntent | NotificationIntent | RefundIntent | LateMoneyIntent;
 
 /** The open work. */
 export interface OpenWork {
@@ -49,23 +58,32 @@ export interface OpenWork {
   purchase(transactionId: string): PurchaseWork | undefined;
   notification(giftId: string): NotificationWork | undefined;
   refund(refundId: string): RefundWork | undefined;
+  lateMoney(transactionId: string): LateMoneyWork | undefined;
+  /** The stream says that this step of late money is done. */
+  lateMoneyDone(transactionId: string, key: string): void;
   /** The highest position with nothing unfinished at or below it; `undefined` at the log's beginning. */
   checkpoint(): Position | undefined;
-  /** How many purchases and refunds are open. */
+  /** How many purchases, refunds and transactions with late money are open. */
   readonly size: number;
   /** How far the feed has been looked at; `undefined` at the log's beginning. */
   readonly position: Position | undefined;
-  /** The time of the first event of the purchase or refund that has been open for longest: ISO 8601; `undefined` where none is open. */
+  /** The time of the first event of the purchase, refund or late money that has been open for longest: ISO 8601; `undefined` where none is open. */
   readonly oldestAt: string | undefined;
 }
 
-/** An open purchase or refund, and the position that the feed stood at before its first event. */
+/** Open work, and the position that the feed stood at before its first event. */
 interface Entry<W> {
   readonly before: Position | undefined;
   /** The time of its first event. */
   readonly at: string;
   work: W;
 }
+
+/** The lower of two positions; `undefined` is the log's beginning. */
+const earlier = (one: Position | undefined, other: Position | undefined): Position | undefined => {
+  if (one === undefined || other === undefined) return undefined;
+  return one < other ? one : other;
+};
 
 const after = (stream: string, prefix: string): string => stream.slice(prefix.length);
 
@@ -74,24 +92,33 @@ export function openWork(from: Position | undefined): OpenWork {
   // In the order in which they were opened: the first is the one that holds the checkpoint back.
   const purchases = new Map<string, Entry<PurchaseWork>>();
   const refunds = new Map<string, Entry<RefundWork>>();
+  const late = new Map<string, Entry<LateMoneyWork>>();
   const notifications = new Map<string, NotificationWork>();
   let position = from;
 
-  const move = (transactionId: string, event: RecordedEvent): readonly Intent[] => {
-    const entry = purchases.get(transactionId);
-    const { work, intents } = reactToPurchase(entry?.work, event as unknown as PurchaseTrigger, seenOf(event));
-    if (work === undefined) purchases.delete(transactionId);
-    else if (entry === undefined) purchases.set(transactionId, { before: position, at: event.at, work });
+  const keep = <W>(entries: Map<string, Entry<W>>, id: string, work: W | undefined, at: string): void => {
+    const entry = entries.get(id);
+    if (work === undefined) entries.delete(id);
+    else if (entry === undefined) entries.set(id, { before: position, at, work });
     else entry.work = work;
+  };
+
+  const move = (transactionId: string, event: RecordedEvent): readonly Intent[] => {
+    const { work, intents } = reactToPurchase(purchases.get(transactionId)?.work, event as unknown as PurchaseTrigger, seenOf(event));
+    keep(purchases, transactionId, work, event.at);
+    return intents;
+  };
+
+  const moveLate = (transactionId: string, event: RecordedEvent): readonly Intent[] => {
+    const trigger = event as unknown as LateMoneyEvent | WorkParked;
+    const { work, intents }: LateMoneyReaction = reactToLateMoney(late.get(transactionId)?.work, trigger, transactionId, seenOf(event));
+    keep(late, transactionId, work, event.at);
     return intents;
   };
 
   const moveRefund = (refundId: string, transactionId: string, event: RecordedEvent): readonly Intent[] => {
-    const entry = refunds.get(refundId);
-    const { work, intents } = reactToRefund(entry?.work, event as unknown as RefundEvent | WorkParked, refundId, transactionId, seenOf(event));
-    if (work === undefined) refunds.delete(refundId);
-    else if (entry === undefined) refunds.set(refundId, { before: position, at: event.at, work });
-    else entry.work = work;
+    const { work, intents } = reactToRefund(refunds.get(refundId)?.work, event as unknown as RefundEvent | WorkParked, refundId, transactionId, seenOf(event));
+    keep(refunds, refundId, work, event.at);
     return intents;
   };
 
@@ -105,6 +132,7 @@ export function openWork(from: Position | undefined): OpenWork {
 
   const parked = ({ entity, transaction_id, step }: WorkParked['data'], event: RecordedEvent): readonly Intent[] => {
     if (step === 'refund') return moveRefund(entity, transaction_id, event);
+    if (LATE_MONEY_STEPS.has(step)) return moveLate(transaction_id, event);
     if (entity !== transaction_id) return end(entity, event);
     // With the purchase goes the telling of its receivers: it can't be done without it.
     for (const [giftId, work] of notifications) if (work.transactionId === transaction_id) notifications.delete(giftId);
@@ -116,6 +144,8 @@ export function openWork(from: Position | undefined): OpenWork {
     switch (known.type) {
       case 'GiftsPurchased':
       case 'ChargeStarted':
+      case 'PaymentAuthenticationRequired':
+      case 'PaymentAuthenticationFailed':
       case 'PaymentCharged':
       case 'PaymentDeclined':
         return move(after(event.stream, 'transaction-'), event);
@@ -150,10 +180,18 @@ export function openWork(from: Position | undefined): OpenWork {
         return end(after(event.stream, 'notification-'), event);
       case 'WorkParked':
         return parked(known.data, event);
+      case 'RefundedAtProvider':
+      case 'ProviderRefundSettled':
+      case 'DisputeOpened':
+      case 'DisputeClosed':
+      case 'DisputeSettled':
+        return moveLate(after(event.stream, 'transaction-'), event);
       default:
         return known satisfies never, [];
     }
   };
+
+  const oldestOfEach = (): readonly Entry<unknown>[] => [purchases, refunds, late].flatMap((entries: Map<string, Entry<unknown>>) => entries.values().next().value ?? []);
 
   return {
     apply(event) {
@@ -168,30 +206,29 @@ export function openWork(from: Position | undefined): OpenWork {
       for (const { work } of purchases.values()) yield* resumePurchase(work);
       for (const [giftId, work] of notifications) yield* resumeNotification(work, giftId);
       for (const refundId of refunds.keys()) yield { do: 'refund', refundId };
+      for (const [transactionId, { work }] of late) yield* resumeLateMoney(work, transactionId);
     },
     purchase: (transactionId) => purchases.get(transactionId)?.work,
     notification: (giftId) => notifications.get(giftId),
     refund: (refundId) => refunds.get(refundId)?.work,
+    lateMoney: (transactionId) => late.get(transactionId)?.work,
+    lateMoneyDone(transactionId, key) {
+      const entry = late.get(transactionId);
+      if (entry !== undefined) keep(late, transactionId, overLateMoney(entry.work, key), entry.at);
+    },
     checkpoint() {
-      const [purchase] = purchases.values();
-      const [refund] = refunds.values();
-      if (purchase === undefined) return refund === undefined ? position : refund.before;
-      if (refund === undefined) return purchase.before;
-      // `undefined` is the log's beginning.
-      if (purchase.before === undefined || refund.before === undefined) return undefined;
-      return purchase.before < refund.before ? purchase.before : refund.before;
+      const oldest = oldestOfEach();
+      return oldest.length === 0 ? position : oldest.map(({ before }) => before).reduce(earlier);
     },
     get size() {
-      return purchases.size + refunds.size;
+      return purchases.size + refunds.size + late.size;
     },
     get position() {
       return position;
     },
     get oldestAt() {
-      const [purchase] = purchases.values();
-      const [refund] = refunds.values();
-      if (purchase === undefined || refund === undefined) return purchase?.at ?? refund?.at;
-      return purchase.at < refund.at ? purchase.at : refund.at;
+      const oldest = oldestOfEach().map(({ at }) => at);
+      return oldest.length === 0 ? undefined : oldest.reduce((one, other) => (one < other ? one : other));
     },
   };
 }

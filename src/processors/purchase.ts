@@ -1,13 +1,18 @@
 /** The purchase process: charge what was bought, then issue its gifts (decisions 3). Pure: events come in, what to do comes out. */
 import type { NotificationFailed, NotificationSent } from '../domain/notification.js';
 import type { WorkParked } from '../domain/parked.js';
-import type { ChargeStarted, GiftsPurchased, PaymentCharged, PaymentDeclined, PurchaseReceiver } from '../domain/purchase.js';
+import type {
+  ChargeStarted, GiftsPurchased, PaymentAuthenticationFailed, PaymentAuthenticationRequired, PaymentCharged, PaymentDeclined, PurchaseReceiver,
+} from '../domain/purchase.js';
 import type { GiftIssued } from '../domain/gift.js';
 import type { Seen } from './seen.js';
 
-/** A purchase with something left to do. `bought`: nobody has asked for the charge; `charging`: asked, without an answer; `charged`: gifts are being issued and told. */
+/**
+ * A purchase with something left to do. `bought`: nobody has asked for the charge; `charging`: asked, without an answer; `authenticating`: waiting for
+ * its buyer; `charged`: gifts are being issued and told.
+ */
 export interface PurchaseWork {
-  readonly stage: 'bought' | 'charging' | 'charged';
+  readonly stage: 'bought' | 'charging' | 'authenticating' | 'charged';
   readonly purchase: GiftsPurchased['data'];
   readonly purchasedAt: string;
   /** The last event of the transaction's stream: what the next one follows. */
@@ -22,7 +27,9 @@ export interface PurchaseWork {
 export type PurchaseIntent = { readonly do: 'charge' | 'issue'; readonly transactionId: string };
 
 /** The events that move a purchase. Those of its notifications count too: it is kept while its receivers' numbers are needed. */
-export type PurchaseTrigger = GiftsPurchased | ChargeStarted | PaymentCharged | PaymentDeclined | GiftIssued | NotificationSent | NotificationFailed | WorkParked;
+export type PurchaseTrigger =
+  | GiftsPurchased | ChargeStarted | PaymentAuthenticationRequired | PaymentAuthenticationFailed | PaymentCharged | PaymentDeclined
+  | GiftIssued | NotificationSent | NotificationFailed | WorkParked;
 
 /** A purchase after one more event; `work` undefined: there is nothing left to do. */
 export interface PurchaseReaction {
@@ -43,6 +50,13 @@ export function reactToPurchase(work: PurchaseWork | undefined, event: PurchaseT
     case 'ChargeStarted':
       // Who wrote it asks; another one takes it up only when it resumes.
       return { work: { ...work, stage: 'charging', last: seen }, intents: [] };
+    case 'PaymentAuthenticationRequired':
+      // Who wrote it waits, and looks now and then.
+      return { work: { ...work, stage: 'authenticating', last: seen }, intents: [] };
+    case 'PaymentAuthenticationFailed': {
+      const failed: PurchaseWork = { ...work, last: seen };
+      return { work: failed, intents: resumePurchase(failed) };
+    }
     case 'PaymentCharged': {
       const charged: PurchaseWork = { ...work, stage: 'charged', last: seen };
       return { work: charged, intents: resumePurchase(charged) };

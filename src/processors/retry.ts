@@ -1,4 +1,5 @@
 /** Which failures pass, and how long to wait before the next attempt. */
+import { AUTHENTICATION_MS } from '../domain/purchase.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { Trouble } from '../workers/messages.js';
@@ -12,6 +13,10 @@ export interface Patience {
   readonly answerMs: number;
   /** How long a charge may be asked for again under its key: providers forget keys after 24 h. Later it is only looked up. */
   readonly askAgainMs: number;
+  /** How long a buyer has to prove who they are. */
+  readonly authenticationMs: number;
+  /** When it is first looked whether they have; then after three times as long, and so on. The provider tells sooner as a rule. */
+  readonly lookMs: number;
   /** What passing failures have held up for so long is parked. */
   readonly giveUpMs: number;
   /** What fails for other reasons, or stays unknown at the provider, is parked after so many attempts. */
@@ -24,6 +29,8 @@ export const PATIENCE: Patience = {
   retryAtMostMs: 15_000,
   answerMs: 15_000,
   askAgainMs: 20 * 3_600_000,
+  authenticationMs: AUTHENTICATION_MS,
+  lookMs: 5_000,
   giveUpMs: 24 * 3_600_000,
   attempts: 10,
 };
@@ -42,6 +49,16 @@ export class LaterError extends Error {
     super(cause);
     this.afterMs = after_ms;
     this.held = held;
+  }
+}
+
+/** Nothing has failed; there is something to wait for, so long at most. */
+export class NotYetError extends Error {
+  override readonly name = 'NotYetError';
+  readonly waitMs: number;
+  constructor(message: string, waitMs: number) {
+    super(message);
+    this.waitMs = waitMs;
   }
 }
 
@@ -74,6 +91,7 @@ export function waitAfter(attempt: number, { retryMs, retryAtMostMs }: Pick<Pati
 export function afterFailure(error: unknown, attempt: number, heldUpMs: number, patience: Patience, chance: number): { readonly waitMs: number } | { readonly cause: string } {
   const cause = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   if (error instanceof GiveUpError) return { cause: error.message };
+  if (error instanceof NotYetError) return { waitMs: error.waitMs };
   const waitMs = waitAfter(attempt, patience, chance);
   // Those who were told the same time don't all come at once; one who is held by a limit is never given up.
   const later = error instanceof LaterError ? { waitMs: Math.max(waitMs, error.afterMs * (1 + chance / 4)) } : undefined;

@@ -8,10 +8,12 @@ import type { EventStore, Position } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { pause } from '../projections/lease.js';
 import { charge, type ChargeDeps } from './chargeStep.js';
+import { parkLateMoneyAs } from './lateMoney.js';
+import { settleLateMoney } from './lateMoneyStep.js';
 import type { Contact } from './notification.js';
 import { FEED_TYPES, type Intent, openWork } from './openWork.js';
 import { openPool, type Pool } from './pool.js';
-import { afterFailure, type Patience } from './retry.js';
+import { afterFailure, NotYetError, type Patience } from './retry.js';
 import { refund } from './refundStep.js';
 import type { Seen } from './seen.js';
 import type { ProcessTally } from './status.js';
@@ -24,6 +26,8 @@ const CHARGES_AT_ONCE = 128;
 const GIFTS_AT_ONCE = 128;
 const TELLINGS_AT_ONCE = 64;
 const REFUNDS_AT_ONCE = 16;
+/** Each changes many gifts at a time. */
+const LATE_MONEY_AT_ONCE = 4;
 /** Gifts whose issue is derived in one go: some milliseconds. */
 const ISSUE_SLICE = 1_000;
 const BATCH_SIZE = 500;
@@ -52,6 +56,16 @@ interface Job {
   readonly run: (attempt: number) => Promise<void>;
   /** The event that asked for it; `undefined`: it is not open any more. */
   readonly cause: () => Seen | undefined;
+  /** Called when it is done, unless it was asked for anew meanwhile. */
+  readonly done?: () => void;
+}
+
+/** Work in hand. */
+interface InHand {
+  /** Asked for again while it ran: what it saw may be old. */
+  again: boolean;
+  /** Ends the wait for the next attempt; `undefined` while it runs or stands in line. */
+  wake: (() => void) | undefined;
 }
 
 /** Where a session began, and may begin another time. */
@@ -71,8 +85,10 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
   const { events, logger, now, patience, tally } = deps;
   const open = openWork(from);
   const writer = openWriter(events, now);
-  const pools = { charge: openPool(CHARGES_AT_ONCE), issue: openPool(GIFTS_AT_ONCE), tell: openPool(TELLINGS_AT_ONCE), refund: openPool(REFUNDS_AT_ONCE) };
-  const inHand = new Set<string>();
+  const pools = {
+    charge: openPool(CHARGES_AT_ONCE), issue: openPool(GIFTS_AT_ONCE), tell: openPool(TELLINGS_AT_ONCE), refund: openPool(REFUNDS_AT_ONCE), lateMoney: openPool(LATE_MONEY_AT_ONCE),
+  };
+  const inHand = new Map<string, InHand>();
   const waits = new Set<NodeJS.Timeout>();
   const names = new WeakMap<GiftsPurchased['data'], Promise<string>>();
 
@@ -97,7 +113,8 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     logger.error({ step, entity: entity.slice(0, 6), cause: why }, 'parked: it could not be done');
   };
 
-  const attempt = (job: Job, number: number, since: number): void => {
+  const attempt = (job: Job, own: InHand, number: number, since: number): void => {
+    own.again = false;
     job.pool.add(job.transactionId, async () => {
       let again: { waitMs: number } | { cause: string } | undefined;
       try {
@@ -105,9 +122,9 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
         await inSpan(() => stepSpan(job, number), () => job.run(number));
       } catch (error) {
         if (signal.aborted) return;
-        tally.failed(job.parkAs.step);
+        if (!(error instanceof NotYetError)) tally.failed(job.parkAs.step);
         again = afterFailure(error, number, now() - since, patience, Math.random());
-        if (number === 1) logger.warn({ err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) }, 'not done at the first attempt');
+        if (number === 1 && !(error instanceof NotYetError)) logger.warn({ err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) }, 'not done at the first attempt');
       }
       try {
         if (again !== undefined && 'cause' in again) await park(job, again.cause);
@@ -115,24 +132,39 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
         logger.warn({ err: error }, 'not parked yet');
         again = { waitMs: patience.retryAtMostMs };
       }
+      if (own.again) return attempt(job, own, 1, now());
       if (again === undefined || 'cause' in again) {
         inHand.delete(job.key);
         tally.done(job.parkAs.step);
-        return;
+        if (again === undefined) job.done?.();
+        return undefined;
       }
-      const wait = setTimeout(() => {
-        waits.delete(wait);
-        attempt(job, number + 1, since);
-      }, again.waitMs);
+      const wait = setTimeout(() => own.wake?.(), again.waitMs);
       waits.add(wait);
+      own.wake = () => {
+        own.wake = undefined;
+        clearTimeout(wait);
+        waits.delete(wait);
+        attempt(job, own, number + 1, since);
+      };
+      return undefined;
     });
   };
 
   const takeOn = (job: Job): void => {
     if (signal.aborted || inHand.has(job.key)) return;
-    inHand.add(job.key);
+    const own: InHand = { again: false, wake: undefined };
+    inHand.set(job.key, own);
     tally.takenOn(job.parkAs.step);
-    attempt(job, 1, now());
+    attempt(job, own, 1, now());
+  };
+
+  /** Takes it on, or goes on with it at once: what it waits for has come, or what it saw has changed. */
+  const takeOnAnew = (job: Job): void => {
+    const own = inHand.get(job.key);
+    if (own === undefined) return takeOn(job);
+    own.again = true;
+    own.wake?.();
   };
 
   const chargeJob = (transactionId: string, resumed: boolean): Job => ({
@@ -143,7 +175,9 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     cause: () => open.purchase(transactionId)?.last,
     run: async (number) => {
       const work = open.purchase(transactionId);
-      if (work !== undefined && work.stage !== 'charged') await charge(shared, work, number === 1 && !resumed);
+      // Somebody else may write of it while its buyer is waited for.
+      const fresh = number === 1 && !resumed && work?.stage === 'bought';
+      if (work !== undefined && work.stage !== 'charged') await charge(shared, work, fresh);
     },
   });
 
@@ -174,6 +208,16 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     },
   });
 
+  const lateMoneyJob = (transactionId: string, key: string): Job => ({
+    key: `late-money/${transactionId}/${key}`,
+    pool: pools.lateMoney,
+    transactionId,
+    parkAs: parkLateMoneyAs(transactionId, key),
+    cause: () => open.lateMoney(transactionId)?.last,
+    run: () => settleLateMoney(shared, transactionId, key, open.lateMoney(transactionId)?.shortfall),
+    done: () => open.lateMoneyDone(transactionId, key),
+  });
+
   /** Derives the gifts of a purchase a slice at a time, each slice in a turn of its own. */
   const issueSlice = (transactionId: string, start: number): void => {
     const work = open.purchase(transactionId);
@@ -198,7 +242,9 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
   const act = (intent: Intent, resumed: boolean): void => {
     switch (intent.do) {
       case 'charge':
-        return takeOn(chargeJob(intent.transactionId, resumed));
+        return takeOnAnew(chargeJob(intent.transactionId, resumed));
+      case 'late money':
+        return takeOnAnew(lateMoneyJob(intent.transactionId, intent.key));
       case 'issue':
         return issueSlice(intent.transactionId, 0);
       case 'tell':

@@ -19,11 +19,11 @@ export interface ProcessStatus {
   readonly caughtUp: boolean;
   /** How far the log has been looked at; `undefined`: not at all, or another process leads. */
   readonly position: Position | undefined;
-  /** Purchases and refunds with something left to do. */
+  /** Purchases, refunds, disputes and the like with something left to do. */
   readonly open: number;
   /** When the oldest of them was asked for: ISO 8601. */
   readonly oldestAt: string | undefined;
-  /** By step: `charge`, `issue`, `tell`, `refund`. */
+  /** By step: `charge`, `issue`, `tell`, `refund`, `dispute`, `provider refund`. */
   readonly steps: ReadonlyMap<string, StepStatus>;
 }
 

@@ -23,20 +23,21 @@ export interface Reason {
 /** Appends for process managers. */
 export interface Writer {
   /**
-   * Appends one event. @returns it as seen, or `undefined` when the stream is not at the expected revision.
-   * @throws UnavailableError; with `outcomeUnknown` it may stand there.
+   * Appends one event, or several at once. @returns the last one as seen, or `undefined` when the stream is not at the expected revision.
+   * @throws UnavailableError; with `outcomeUnknown` they may stand there.
    */
-  append(stream: string, event: DomainEvent, expected: ExpectedRevision, reason: Reason): Promise<Seen | undefined>;
+  append(stream: string, events: DomainEvent | readonly [DomainEvent, ...DomainEvent[]], expected: ExpectedRevision, reason: Reason): Promise<Seen | undefined>;
 }
 
 /** A writer. `now`: milliseconds since the epoch. */
 export function writer(events: EventStore, now: () => number): Writer {
   return {
-    async append(stream, { type, data }, expected, { commandId, cause, simulated }) {
-      const event: NewEvent = {
+    async append(stream, decided, expected, { commandId, cause, simulated }) {
+      const at = new Date(now()).toISOString();
+      const make = ({ type, data }: DomainEvent): NewEvent => ({
         id: randomUUID(),
         type,
-        at: new Date(now()).toISOString(),
+        at,
         data,
         metadata: {
           commandId,
@@ -45,11 +46,13 @@ export function writer(events: EventStore, now: () => number): Writer {
           by: { user: PROCESS_USER },
           ...(simulated === true ? { simulated } : {}),
         },
-      };
+      });
+      const appended = 'type' in decided ? [make(decided)] : decided.map(make);
+      const id = appended.at(-1)?.id ?? '';
       for (let repeat = 0; ; repeat++) {
         try {
-          const { revision } = await events.append(stream, [event], expected);
-          return { id: event.id, at: event.at, revision, correlationId: cause.correlationId };
+          const { revision } = await events.append(stream, appended, expected);
+          return { id, at, revision, correlationId: cause.correlationId };
         } catch (error) {
           if (error instanceof ConflictError) return undefined;
           if (!(error instanceof UnavailableError) || !error.outcomeUnknown || repeat === REPEATS_OF_UNKNOWN) throw error;

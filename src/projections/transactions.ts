@@ -1,7 +1,7 @@
 /** The read model `transactions`: one document a purchase; its gifts' ids follow from `seed` and `count`. */
 import type { Happened } from '../domain/decider.js';
 import type { PaymentState } from '../domain/gift.js';
-import { transactionStream, type GiftsPurchased, type PaymentCharged, type PaymentDeclined } from '../domain/purchase.js';
+import { transactionStream, type GiftsPurchased, type PaymentAuthenticationRequired, type PaymentCharged, type PaymentDeclined } from '../domain/purchase.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { Projection } from './projection.js';
 
@@ -17,6 +17,8 @@ export interface TransactionDocument {
   readonly message: string;
   readonly expires_on: string;
   readonly payment: PaymentState;
+  /** Where the buyer has to prove, or had to prove, who they are: the provider's name of the payment, and its word for how. */
+  readonly authentication?: { readonly payment_id: string; readonly action: string };
   readonly settled_at?: string;
   readonly created_at: string;
   readonly updated_at: string;
@@ -24,14 +26,14 @@ export interface TransactionDocument {
 
 const STREAM_PREFIX = transactionStream('').length;
 
-type Folded = Happened<GiftsPurchased | PaymentCharged | PaymentDeclined>;
+type Folded = Happened<GiftsPurchased | PaymentAuthenticationRequired | PaymentCharged | PaymentDeclined>;
 
 /** The fold of `transactions`. */
 export const transactions: Projection<TransactionDocument> = {
   name: 'transactions',
-  version: 1,
+  version: 2,
   indexes: [],
-  types: ['GiftsPurchased', 'PaymentCharged', 'PaymentDeclined'],
+  types: ['GiftsPurchased', 'PaymentAuthenticationRequired', 'PaymentCharged', 'PaymentDeclined'],
   begins: ['GiftsPurchased'],
   documentIds: (event: RecordedEvent) => [event.stream.slice(STREAM_PREFIX)],
   evolve(document: TransactionDocument | undefined, event: RecordedEvent): TransactionDocument {
@@ -44,6 +46,10 @@ export const transactions: Projection<TransactionDocument> = {
     if (document === undefined) throw new Error(`${folded.type} of a transaction that was never made`);
     // The first answer stands, as in the stream's own fold.
     if (document.payment !== 'pending') return document;
+    if (folded.type === 'PaymentAuthenticationRequired') {
+      const { payment_id, action } = folded.data;
+      return { ...document, authentication: { payment_id, action }, updated_at: folded.at };
+    }
     return { ...document, payment: folded.type === 'PaymentCharged' ? 'charged' : 'declined', settled_at: folded.at, updated_at: folded.at };
   },
 };

@@ -6,6 +6,9 @@ import type { Channel } from '../domain/notification.js';
 export const SUBJECTS = {
   charge: 'payments.charge',
   lookUpCharge: 'payments.lookup',
+  cancelCharge: 'payments.cancel',
+  paymentAction: 'payments.action',
+  findPayment: 'payments.find',
   refund: 'payments.refund',
   lookUpRefund: 'payments.lookupRefund',
   send: 'notifications.send',
@@ -40,13 +43,50 @@ export type ChargeReply =
   | { readonly outcome: 'charged'; readonly provider: string; readonly charge_id: string; readonly simulated: boolean }
   | { readonly outcome: 'declined'; readonly provider: string; readonly code: string; readonly simulated: boolean };
 
-/** What became of a transaction's charge? */
+/**
+ * The provider's answer for now: the buyer has to prove who they are (`action`: the provider's word for how) before it takes the money.
+ * `payment_id`: the provider's name of the payment.
+ */
+export interface AuthenticationReply {
+  readonly outcome: 'authentication';
+  readonly provider: string;
+  readonly payment_id: string;
+  readonly action: string;
+  readonly simulated: boolean;
+}
+
+/** What became of a transaction's charge? `payment_id` null: the provider's name of it is not known. */
 export interface ChargeLookup {
   readonly transaction_id: string;
+  readonly payment_id: string | null;
 }
 
 /** `unknown`: the provider knows nothing (any more) of it. */
-export type ChargeLookupReply = ChargeReply | { readonly outcome: 'unknown' };
+export type ChargeLookupReply = ChargeReply | AuthenticationReply | { readonly outcome: 'unknown' };
+
+/** Cancel a payment that waits for its buyer. Answered with `charged` where it was too late for that, else with `declined` and this `code`. */
+export interface ChargeCancellation {
+  readonly transaction_id: string;
+  readonly payment_id: string;
+  readonly code: string;
+}
+
+/** What does a buyer need to prove who they are? */
+export interface PaymentActionRequest {
+  readonly transaction_id: string;
+  readonly payment_id: string;
+}
+
+/** Secret: `client_secret`; it is shown to the buyer and kept nowhere. `waiting`: the payment still waits for its buyer. `unknown`: the provider does not know the payment (any more). */
+export type PaymentActionReply = { readonly outcome: 'action'; readonly client_secret: string; readonly waiting: boolean } | { readonly outcome: 'unknown' };
+
+/** Whose is a payment that the provider names? */
+export interface PaymentSearch {
+  readonly payment_id: string;
+}
+
+/** `unknown`: no purchase of anybody's here. */
+export type PaymentSearchReply = { readonly outcome: 'found'; readonly transaction_id: string } | { readonly outcome: 'unknown' };
 
 /**
  * Give `amount` (pence, at least 1) of a charge back, once for ever for this refund and attempt. A further attempt is made only after the one before was
@@ -156,6 +196,8 @@ const attempt = { type: 'integer', minimum: 1 };
 const sent = { outcome: { const: 'sent' }, provider: id, message_id: id, simulated: yes };
 const failed = { outcome: { const: 'failed' }, cause: text, simulated: yes };
 const channel = { enum: ['sms', 'push'] };
+const authentication = { outcome: { const: 'authentication' }, provider: id, payment_id: id, action: id, simulated: yes };
+const unknown = { outcome: { const: 'unknown' } };
 const later = { outcome: { const: 'later' }, after_ms: { type: 'number', minimum: 0 }, held: yes, cause: text };
 const impossible = { outcome: { const: 'impossible' }, cause: text };
 
@@ -165,9 +207,15 @@ export const checks = {
     'charge request',
     object({ transaction_id: id, amount: { type: 'integer', minimum: 0 }, payment_reference: id, customer: { type: ['string', 'null'] }, started_at: id }),
   ),
-  chargeReply: check<ChargeReply | Trouble>('charge reply', outcomes(charged, declined, later, impossible)),
-  chargeLookup: check<ChargeLookup>('charge look-up', object({ transaction_id: id })),
-  chargeLookupReply: check<ChargeLookupReply | Trouble>('charge look-up reply', outcomes(charged, declined, later, impossible, { outcome: { const: 'unknown' } })),
+  chargeReply: check<ChargeReply | AuthenticationReply | Trouble>('charge reply', outcomes(charged, declined, authentication, later, impossible)),
+  chargeLookup: check<ChargeLookup>('charge look-up', object({ transaction_id: id, payment_id: { ...id, type: ['string', 'null'] } })),
+  chargeLookupReply: check<ChargeLookupReply | Trouble>('charge look-up reply', outcomes(charged, declined, authentication, later, impossible, unknown)),
+  chargeCancellation: check<ChargeCancellation>('cancellation of a charge', object({ transaction_id: id, payment_id: id, code: id })),
+  chargeCancellationReply: check<ChargeReply | Trouble>('reply to the cancellation of a charge', outcomes(charged, declined, later, impossible)),
+  paymentActionRequest: check<PaymentActionRequest>('payment action request', object({ transaction_id: id, payment_id: id })),
+  paymentActionReply: check<PaymentActionReply | Trouble>('payment action reply', outcomes({ outcome: { const: 'action' }, client_secret: id, waiting: yes }, unknown, later, impossible)),
+  paymentSearch: check<PaymentSearch>('search for a payment', object({ payment_id: id })),
+  paymentSearchReply: check<PaymentSearchReply | Trouble>('found payment', outcomes({ outcome: { const: 'found' }, transaction_id: id }, unknown, later, impossible)),
   refundRequest: check<RefundRequest>(
     'refund request',
     object({ refund_id: id, attempt, transaction_id: id, amount: { type: 'integer', minimum: 1 }, provider: id, charge_id: id, payment_reference: id, started_at: id }),

@@ -121,7 +121,7 @@ test('one voucher a gift', () => {
 });
 
 test('cancelling: only what is neither redeemed nor cancelled', () => {
-  const cancelIt = (gift: Gift): readonly GiftEvent[] => cancel(gift as IssuedGift, 'refund');
+  const cancelIt = (gift: Gift): readonly GiftEvent[] => cancel(gift as IssuedGift, { reason: 'refund' });
   given(giftAggregate, issued()).when(cancelIt).then({ type: 'GiftCancelled', data: { reason: 'refund' } });
   given(giftAggregate, issued(), redeemed('r0')).when(cancelIt).then();
   given(giftAggregate, issued(), { type: 'GiftCancelled', data: { reason: 'x' } }).when(cancelIt).then();
@@ -206,7 +206,7 @@ test('property: whatever is tried in whatever order, a gift is redeemed at most 
           else if (kind === 'voucher') events = assignVoucher(gift, told, voucher.data);
           else if (kind === 'block') events = block(gift, told, { cause, reason: 'why' });
           else if (kind === 'unblock') events = unblock(gift, { cause, reason: 'why' });
-          else events = cancel(gift, 'refund');
+          else events = cancel(gift, { reason: 'refund' });
         } catch (error) {
           if (!(error instanceof Refusal)) throw error;
         }

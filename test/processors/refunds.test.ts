@@ -131,7 +131,7 @@ test('never more than is left of the charge, whatever else was given back', asyn
   await house.work();
   house.process();
   const bought = await settled(house, [{}, {}]);
-  await house.append(`transaction-${bought.transactionId}`, 'RefundStarted', { refund_id: 'elsewhere', attempt: 1, gift_ids: [], kept: {}, amount: 300, provider: 'simulated', charge_id: 'c', payment_reference: 'x' });
+  await house.append(`transaction-${bought.transactionId}`, 'RefundStarted', { refund_id: 'elsewhere', attempt: 1, gift_ids: [], kept: {}, amount: 300, provider: 'simulated', charge_id: `ch_simulated_${bought.transactionId}`, payment_reference: 'x' });
   await ended(house, 1);
   await ask(house, bought);
   await ended(house, 2);

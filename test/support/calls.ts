@@ -42,7 +42,7 @@ export async function bodyOf(routes: readonly Route[], path: string, request: Re
   if (route.query !== undefined) queryValidator(route.query)(query);
   const asked = route.embeds === undefined ? [] : listParameter(parsed, 'embed');
   const embeds = [...new Set(asked.flatMap((relation) => relation.split('.').map((_, step, steps) => steps.slice(0, step + 1).join('.'))))];
-  const call: Call = { ...early, query, body: {}, embeds };
+  const call: Call = { ...early, query, body: {}, bytes: Buffer.alloc(0), embeds };
   const answer = await handle(call);
   if (answer.status !== 200) throw new Error(`answered ${answer.status}`);
   checkAnswer(route, answer.body);

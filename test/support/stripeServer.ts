@@ -10,8 +10,8 @@ import { type Answered, type Asked, openStandIn, type StandIn } from './standIn.
 export interface StripeIntent {
   readonly id: string;
   readonly object: 'payment_intent';
-  amount: number;
-  currency: string;
+  readonly amount: number;
+  readonly currency: string;
   readonly customer: string | null;
   readonly payment_method: string | null;
   readonly metadata: Readonly<Record<string, string>>;
@@ -21,6 +21,7 @@ export interface StripeIntent {
   status: 'succeeded' | 'requires_payment_method' | 'requires_action' | 'processing' | 'canceled';
   latest_charge: string | null;
   last_payment_error: object | null;
+  next_action: object | null;
 }
 
 /** A refund, with the fields that are used. */
@@ -47,6 +48,10 @@ export interface StripeServer extends StandIn {
   charges(transactionId: string): number;
   /** How much of a transaction has been given back, pence. */
   refunded(transactionId: string): number;
+  /** The buyer answers the challenge of their bank. `proves` false: they fail to. */
+  authenticate(intentId: string, proves: boolean): StripeIntent;
+  /** Somebody gives money back by hand. */
+  refundByHand(intentId: string, amount: number): void;
   /** Its clock goes forward. */
   advance(ms: number): void;
   /** Whether search finds what was made; Stripe's lags behind. */
@@ -65,7 +70,13 @@ const DECLINES: Readonly<Record<string, readonly [code: string, declineCode: str
   chargeDeclinedIncorrectCvc: ['incorrect_cvc', 'incorrect_cvc'],
   chargeDeclinedProcessingError: ['processing_error', 'processing_error'],
   chargeDeclinedVelocityLimitExceeded: ['card_declined', 'card_velocity_exceeded'],
-  authenticationRequired: ['authentication_required', 'authentication_required'],
+};
+
+/** Methods whose buyer is challenged by their bank, with what becomes of the charge after that. */
+const CHALLENGES: Readonly<Record<string, readonly [code: string, declineCode: string] | null>> = {
+  authenticationRequired: null,
+  threeDSecure2Required: null,
+  authenticationRequiredChargeDeclinedInsufficientFunds: ['card_declined', 'insufficient_funds'],
 };
 
 const idOf = (prefix: string): string => `${prefix}_${randomBytes(12).toString('hex')}`;
@@ -96,7 +107,9 @@ export async function openStripeServer(): Promise<StripeServer> {
     if (!(intent.payment_method ?? '').startsWith('pm_')) return invalid('resource_missing', `No such PaymentMethod: '${intent.payment_method}'`, 'payment_method');
     intents.push(intent);
     if (method === 'processing') return { status: 200, body: { ...Object.assign(intent, { status: 'processing' }) } };
-    if (method === 'nextAction') return { status: 200, body: { ...Object.assign(intent, { status: 'requires_action' }) } };
+    if (Object.hasOwn(CHALLENGES, method)) {
+      return { status: 200, body: { ...Object.assign(intent, { status: 'requires_action', next_action: { type: 'use_stripe_sdk', use_stripe_sdk: { type: 'three_d_secure_redirect' } } }) } };
+    }
     const declined = Object.hasOwn(DECLINES, method) ? DECLINES[method] : undefined;
     intent.latest_charge = idOf('ch');
     if (declined === undefined) {
@@ -112,7 +125,7 @@ export async function openStripeServer(): Promise<StripeServer> {
     const amount = Number(form.get('amount'));
     if (form.has('payment_method_types[0]')) return invalid('parameter_unknown', 'Received unknown parameter: payment_method_types', 'payment_method_types');
     if (!(amount >= 30)) return invalid('amount_too_small', 'Amount must be at least £0.30 gbp', 'amount');
-    if (form.get('off_session') !== 'true' || form.get('confirm') !== 'true') return invalid('parameter_missing', 'Only confirmed off-session payments are stood in for');
+    if (form.has('off_session') || form.get('confirm') !== 'true' || form.get('use_stripe_sdk') !== 'true') return invalid('parameter_missing', 'Only payments confirmed on-session by the SDK are stood in for');
     const metadata = metadataOf(form);
     const id = idOf('pi');
     return confirm({
@@ -128,6 +141,7 @@ export async function openStripeServer(): Promise<StripeServer> {
       status: 'requires_payment_method',
       latest_charge: null,
       last_payment_error: null,
+      next_action: null,
     });
   };
 
@@ -136,6 +150,7 @@ export async function openStripeServer(): Promise<StripeServer> {
       return invalid('payment_intent_unexpected_state', `You cannot cancel this PaymentIntent because it has a status of ${intent.status}.`);
     }
     intent.status = 'canceled';
+    intent.next_action = null;
     return { status: 200, body: { ...intent } };
   };
 
@@ -165,29 +180,11 @@ export async function openStripeServer(): Promise<StripeServer> {
     return { status: 200, body: { ...made } };
   };
 
-  const within = (query: URLSearchParams, created: number): boolean =>
-    created >= Number(query.get('created[gte]') ?? 0) && created < Number(query.get('created[lt]') ?? Number.POSITIVE_INFINITY);
-
-  /** Most recent first. */
-  const page = (query: URLSearchParams, url: string, all: readonly { readonly id: string }[]): Answered => {
+  const listRefunds = (query: URLSearchParams): Answered => {
+    const all = refunds.filter(({ payment_intent }) => payment_intent === query.get('payment_intent'));
     const start = query.has('starting_after') ? all.findIndex(({ id }) => id === query.get('starting_after')) + 1 : 0;
     const end = start + Number(query.get('limit') ?? 10);
-    return { status: 200, body: { object: 'list', url, has_more: end < all.length, data: all.slice(start, end).map((one) => ({ ...one })) } };
-  };
-
-  const expanded = (one: StripeRefund, by: URLSearchParams, name: string): object =>
-    [...by.values()].includes(name) ? { ...one, payment_intent: intents.find(({ id }) => id === one.payment_intent) ?? one.payment_intent } : one;
-
-  const listRefunds = (query: URLSearchParams): Answered => {
-    const all = refunds.filter(({ payment_intent, created }) => within(query, created) && (!query.has('payment_intent') || payment_intent === query.get('payment_intent')));
-    return page(query, '/v1/refunds', all.map((one) => expanded(one, query, 'data.payment_intent')) as { id: string }[]);
-  };
-
-  const listCharges = (query: URLSearchParams): Answered => {
-    const all = intents.toReversed().filter(({ latest_charge, created }) => latest_charge !== null && within(query, created));
-    return page(query, '/v1/charges', all.map(({ id, amount, currency, metadata, created, status, latest_charge }) => ({
-      id: latest_charge ?? '', object: 'charge', amount, currency, metadata, created, payment_intent: id, status: status === 'succeeded' ? 'succeeded' : 'failed',
-    })));
+    return { status: 200, body: { object: 'list', url: '/v1/refunds', has_more: end < all.length, data: all.slice(start, end).map((one) => ({ ...one })) } };
   };
 
   const search = (query: string): Answered => {
@@ -198,12 +195,6 @@ export async function openStripeServer(): Promise<StripeServer> {
   };
 
   const route = ({ method, path, query, body }: Asked): Answered => {
-    if (path === '/v1/charges') return listCharges(query);
-    const refundId = /^\/v1\/refunds\/(\w+)$/.exec(path)?.[1];
-    if (refundId !== undefined) {
-      const found = refunds.find((one) => one.id === refundId);
-      return found === undefined ? failure(404, { type: 'invalid_request_error', code: 'resource_missing', message: `No such refund: '${refundId}'` }) : { status: 200, body: expanded(found, query, 'payment_intent') };
-    }
     if (path === '/v1/refunds') return method === 'POST' ? refund(new URLSearchParams(body)) : listRefunds(query);
     const [, id, action] = /^\/v1\/payment_intents(?:\/(\w+))?(?:\/(\w+))?$/.exec(path) ?? [];
     if (method === 'POST' && id === undefined) return create(new URLSearchParams(body));
@@ -241,6 +232,21 @@ export async function openStripeServer(): Promise<StripeServer> {
     secretKey,
     intents,
     refunds,
+    authenticate(intentId: string, proves: boolean) {
+      const intent = intents.find(({ id }) => id === intentId);
+      if (intent?.status !== 'requires_action') throw new Error(`no challenge is open for ${intentId}`);
+      const method = /^pm_card_(\w+)$/.exec(intent.payment_method ?? '')?.[1] ?? '';
+      const [code, decline_code] = proves ? (CHALLENGES[method] ?? []) : ['payment_intent_authentication_failure', undefined];
+      intent.next_action = null;
+      intent.latest_charge = proves ? idOf('ch') : null;
+      intent.status = code === undefined ? 'succeeded' : 'requires_payment_method';
+      if (code !== undefined) intent.last_payment_error = { type: proves ? 'card_error' : 'invalid_request_error', code, ...(decline_code === undefined ? {} : { decline_code }), message: 'It came to nothing.' };
+      return intent;
+    },
+    refundByHand(intentId: string, amount: number) {
+      const made = refund(new URLSearchParams({ payment_intent: intentId, amount: String(amount) }));
+      if (made.status !== 200) throw new Error(JSON.stringify(made.body));
+    },
     refunded: (transactionId: string) => intents.reduce((sum, { id, metadata }) => (metadata['transaction_id'] === transactionId ? sum + given(id) : sum), 0),
     charges: (transactionId: string) => intents.filter(({ status, metadata }) => status === 'succeeded' && metadata['transaction_id'] === transactionId).length,
     advance(ms: number) {

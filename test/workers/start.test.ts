@@ -32,7 +32,11 @@ test('answer on the bus, refuse what is malformed and go on, until they are clos
       [SUBJECTS.charge, { ...charge, amount: '250' }],
       [SUBJECTS.charge, { ...charge, transaction_id: 'x'.repeat(1_000) }],
       [SUBJECTS.charge, []],
-      [SUBJECTS.lookUpCharge, { transaction_id: 7 }],
+      [SUBJECTS.lookUpCharge, { transaction_id: 7, payment_id: null }],
+      [SUBJECTS.lookUpCharge, { transaction_id: 't1', payment_id: '' }],
+      [SUBJECTS.cancelCharge, { transaction_id: 't1', payment_id: 'p1' }],
+      [SUBJECTS.paymentAction, { transaction_id: 't1' }],
+      [SUBJECTS.findPayment, { payment_id: 7 }],
       [SUBJECTS.refund, { ...refund, amount: 0 }],
       [SUBJECTS.refund, { ...refund, attempt: 0 }],
       [SUBJECTS.lookUpRefund, { refund_id: 'r1' }],
@@ -49,7 +53,10 @@ test('answer on the bus, refuse what is malformed and go on, until they are clos
     assert.not.match(JSON.stringify(lines), /pigeon/);
 
     assert.is((await bus.request<{ outcome: string }>(SUBJECTS.charge, charge, options)).outcome, 'charged');
-    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.lookUpCharge, { transaction_id: 't1' }, options)).outcome, 'charged');
+    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.lookUpCharge, { transaction_id: 't1', payment_id: null }, options)).outcome, 'charged');
+    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.cancelCharge, { transaction_id: 't1', payment_id: 'ch_simulated_t1', code: 'late' }, options)).outcome, 'charged');
+    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.paymentAction, { transaction_id: 't1', payment_id: 'ch_simulated_t1' }, options)).outcome, 'action');
+    assert.is((await bus.request<{ outcome: string }>(SUBJECTS.findPayment, { payment_id: 'ch_simulated_t1' }, options)).outcome, 'found');
     assert.is((await bus.request<{ outcome: string }>(SUBJECTS.refund, refund, options)).outcome, 'refunded');
     assert.is((await bus.request<{ outcome: string }>(SUBJECTS.lookUpRefund, { refund_id: 'r1', attempt: 2, provider: 'simulated', charge_id: 'c' }, options)).outcome, 'never');
     assert.match((await bus.request<{ cause: string }>(SUBJECTS.refund, { ...refund, provider: 'stripe' }, options)).cause, 'taken by stripe');
@@ -76,7 +83,7 @@ test('whatever comes, it is answered, told of once, and never a crash; providers
   const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line) as object) });
   let trouble: Error = new Error('odd');
   const failing = async (): Promise<never> => Promise.reject(trouble);
-  const workers = await startWorkers({ bus, records: memoryRecords(Date.now), logger, payments: { charge: failing, lookUp: failing, refund: failing, lookUpRefund: failing }, notifications: { send: failing, lookUp: failing } });
+  const workers = await startWorkers({ bus, records: memoryRecords(Date.now), logger, payments: { charge: failing, lookUp: failing, cancel: failing, action: failing, find: failing, refund: failing, lookUpRefund: failing }, notifications: { send: failing, lookUp: failing } });
   try {
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...Object.values(SUBJECTS)), fc.oneof(fc.object(), fc.array(fc.jsonValue())), async (subject, message) => {

@@ -1,10 +1,10 @@
 /**
- * Card payments by Stripe: one PaymentIntent a transaction, confirmed off-session on the stored card. Its idempotency key and metadata are the
+ * Card payments by Stripe: one PaymentIntent a transaction, confirmed on the stored card while its buyer is there. Its idempotency key and metadata are the
  * transaction's id, so that a repeat changes nothing, and what became of it can be found when nobody knows.
  */
 import type { Logger } from 'pino';
 import { guard, type GuardOptions } from '../guard.js';
-import type { ChargeReply } from '../messages.js';
+import type { AuthenticationReply, ChargeReply } from '../messages.js';
 import { NotNowError, RefusedError, TroubleError } from '../trouble.js';
 import type { PaymentProvider } from './simulated.js';
 import { codeOf, DeclinedError, failed, type Intent, KEY_LIVES_MS, MismatchError, openStripe, PROVIDER, type StripeSettings, UnclearError } from './stripeClient.js';
@@ -22,7 +22,8 @@ export interface StripeDeps {
 
 const TIMEOUT_MS = 8_000;
 const PROCESSING_MS = 5_000;
-const AUTHENTICATION = 'authentication_required';
+/** How Stripe's own libraries in the buyer's app go on with an intent. */
+const ACTION = 'use_stripe_sdk';
 
 /** The worker. */
 export function stripePayments(settings: StripeSettings, { logger, now, timeoutMs = TIMEOUT_MS, guard: options }: StripeDeps): PaymentProvider {
@@ -48,16 +49,15 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
     }
   };
 
-  const settle = async (intent: Intent): Promise<ChargeReply> => {
-    // Something on the way may answer in Stripe's place.
-    if (intent.object !== 'payment_intent') throw new UnclearError('Stripe answered with something else', { outcomeUnknown: true });
+  const settle = async (intent: Intent): Promise<ChargeReply | AuthenticationReply> => {
+    checkIntent(intent);
     switch (intent.status) {
       case 'succeeded':
         return charged(intent);
       case 'processing':
         throw new NotNowError('Stripe is still processing the payment', PROCESSING_MS);
       case 'requires_action':
-        return decline(intent, AUTHENTICATION);
+        return { outcome: 'authentication', provider: PROVIDER, payment_id: intent.id, action: intent.next_action?.type ?? ACTION, simulated: false };
       default:
         return decline(intent, codeOf(intent.last_payment_error ?? undefined));
     }
@@ -69,6 +69,18 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
     const query = `metadata['transaction_id']:'${transactionId}'`;
     const { data } = await call(() => stripe.paymentIntents.search({ query, limit: 10 }));
     return data.find(({ status }) => status === 'succeeded') ?? data.find(({ status }) => status !== 'canceled') ?? data[0];
+  };
+
+  /** `undefined`: Stripe knows no such intent. */
+  const retrieve = async (id: string): Promise<Intent | undefined> => {
+    try {
+      const intent = await call(() => stripe.paymentIntents.retrieve(id));
+      checkIntent(intent);
+      return intent;
+    } catch (error) {
+      if (error instanceof RefusedError && error.code === 'resource_missing') return undefined;
+      throw error;
+    }
   };
 
   return {
@@ -86,7 +98,8 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
               ...(customer === null ? {} : { customer }),
               allowed_payment_method_types: ['card'],
               confirm: true,
-              off_session: true,
+              // The buyer waits for the answer, so their bank may ask them something.
+              use_stripe_sdk: true,
               metadata: { transaction_id },
             },
             { idempotencyKey: transaction_id },
@@ -102,13 +115,37 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
       }
     },
 
-    async lookUp({ transaction_id }) {
-      const found = await find(transaction_id);
+    async lookUp({ transaction_id, payment_id }) {
+      const found = await (payment_id === null ? find(transaction_id) : retrieve(payment_id));
       return found === undefined ? { outcome: 'unknown' } : settle(found);
+    },
+
+    async cancel({ payment_id, code }) {
+      const intent = await retrieve(payment_id);
+      if (intent === undefined) throw new RefusedError('Stripe does not know the payment that is to be cancelled');
+      if (intent.status === 'succeeded') return charged(intent);
+      if (intent.status === 'processing') throw new NotNowError('Stripe is still processing the payment', PROCESSING_MS);
+      return decline(intent, code);
+    },
+
+    async action({ payment_id }) {
+      const intent = await retrieve(payment_id);
+      if (intent === undefined || intent.client_secret === null) return { outcome: 'unknown' };
+      return { outcome: 'action', client_secret: intent.client_secret, waiting: intent.status === 'requires_action' };
+    },
+
+    async find({ payment_id }) {
+      const transaction_id = (await retrieve(payment_id))?.metadata['transaction_id'];
+      return transaction_id === undefined || transaction_id === '' ? { outcome: 'unknown' } : { outcome: 'found', transaction_id };
     },
 
     ...stripeRefunds(stripe, call, now),
   };
+}
+
+/** Something on the way may answer in Stripe's place. */
+function checkIntent({ object }: Intent): void {
+  if (object !== 'payment_intent') throw new UnclearError('Stripe answered with something else', { outcomeUnknown: true });
 }
 
 function charged({ id }: Intent): ChargeReply {

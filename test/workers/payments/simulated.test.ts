@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { declineCodeOf, simulatedPayments } from '../../../src/workers/payments/simulated.js';
+import { simulatedPayments } from '../../../src/workers/payments/simulated.js';
+import { declineCodeOf } from '../../../src/workers/payments/testCards.js';
 import { memoryRecords } from '../../support/memoryRecords.js';
 
 const test = suite('simulated payments');
@@ -51,10 +52,55 @@ test('looks up what was answered, for more than a day', async () => {
   const payments = simulatedPayments(memoryRecords(() => now), () => now);
   const reply = await payments.charge(ask('t1', 'pm_card_visa'));
   now = 1.5 * DAY;
-  assert.equal(await payments.lookUp({ transaction_id: 't1' }), reply);
+  assert.equal(await payments.lookUp({ transaction_id: 't1', payment_id: null }), reply);
   now = 3 * DAY;
-  assert.equal(await payments.lookUp({ transaction_id: 't1' }), { outcome: 'unknown' });
-  assert.equal(await payments.lookUp({ transaction_id: 't2' }), { outcome: 'unknown' });
+  assert.equal(await payments.lookUp({ transaction_id: 't1', payment_id: null }), { outcome: 'unknown' });
+  assert.equal(await payments.lookUp({ transaction_id: 't2', payment_id: null }), { outcome: 'unknown' });
+});
+
+test('a buyer who has to prove who they are, as the published test cards and payment methods want it', async () => {
+  const payments = simulatedPayments(memoryRecords(() => 0), () => 0);
+  const outcomes: [reference: string, proves: boolean, code: string | undefined][] = [
+    ['pm_card_authenticationRequired', true, undefined],
+    ['pm_card_authenticationRequiredOnSetup', true, undefined],
+    ['pm_card_authenticationRequiredSetupForOffSession', true, undefined],
+    ['pm_card_threeDSecure2Required', true, undefined],
+    ['pm_card_threeDSecureRequired', true, undefined],
+    ['4000 0027 6000 3184', true, undefined],
+    ['4000002500003155', true, undefined],
+    ['4000008260003178', true, 'insufficient_funds'],
+    ['pm_card_threeDSecureRequiredChargeDeclined', true, 'generic_decline'],
+    ['pm_card_threeDSecureRequiredProcessingError', true, 'processing_error'],
+    ['pm_card_authenticationRequired', false, 'payment_intent_authentication_failure'],
+  ];
+  for (const [index, [reference, proves, code]] of outcomes.entries()) {
+    const id = `t${index}`;
+    const payment_id = `ch_simulated_${id}`;
+    const waiting = { outcome: 'authentication', provider: 'simulated', payment_id, action: 'use_stripe_sdk', simulated: true };
+    assert.equal(await payments.charge(ask(id, reference)), waiting, reference);
+    assert.equal(await payments.lookUp({ transaction_id: id, payment_id }), waiting);
+    assert.equal(await payments.action({ transaction_id: id, payment_id }), { outcome: 'action', client_secret: `${payment_id}_secret_simulated`, waiting: true });
+    assert.equal(await payments.find({ payment_id }), { outcome: 'found', transaction_id: id });
+    const settled = code === undefined ? { outcome: 'charged', provider: 'simulated', charge_id: payment_id, simulated: true } : { outcome: 'declined', provider: 'simulated', code, simulated: true };
+    assert.equal(await payments.authenticate(id, proves), settled, reference);
+    assert.equal(await payments.authenticate(id, !proves), settled, 'once');
+    assert.equal(await payments.cancel({ transaction_id: id, payment_id, code: 'late' }), settled, 'too late');
+    assert.equal(await payments.charge(ask(id, reference)), settled);
+    assert.equal(await payments.lookUp({ transaction_id: id, payment_id }), settled);
+  }
+  assert.equal(await payments.find({ payment_id: 'pi_of_somebody' }), { outcome: 'unknown' });
+  assert.is(await payments.authenticate('nobody', true), undefined);
+});
+
+test('a payment that waits is cancelled, and stays so; so is one that is not known any more', async () => {
+  const payments = simulatedPayments(memoryRecords(() => 0), () => 0);
+  await payments.charge(ask('t1', 'pm_card_authenticationRequired'));
+  for (const id of ['t1', 't2']) {
+    const cancelled = { outcome: 'declined', provider: 'simulated', code: 'authentication_required', simulated: true };
+    assert.equal(await payments.cancel({ transaction_id: id, payment_id: `ch_simulated_${id}`, code: 'authentication_required' }), cancelled);
+    assert.equal(await payments.authenticate(id, true), cancelled);
+    assert.is((await payments.action({ transaction_id: id, payment_id: `ch_simulated_${id}` }) as { waiting: boolean }).waiting, false);
+  }
 });
 
 test('pm_card_flaky fails twice, then charges', async () => {

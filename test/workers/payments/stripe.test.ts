@@ -46,13 +46,13 @@ function once(server: StripeServer, fault: Fault, which: (asked: Asked) => boole
   };
 }
 
-test('charges a stored card once, off-session, under the transaction as key and metadata', async ({ server, payments }) => {
+test('charges a stored card once, its buyer being there, under the transaction as key and metadata', async ({ server, payments }) => {
   const request = ask();
   const [intent] = [await payments.charge(request)].map((reply) => ({ reply, made: server.intents[0] }));
   assert.equal(intent?.reply, { outcome: 'charged', provider: 'stripe', charge_id: intent?.made?.id, simulated: false });
   const form = new URLSearchParams(server.asked[0]?.body);
   assert.equal(Object.fromEntries(form), {
-    amount: '250', currency: 'gbp', payment_method: 'pm_card_visa', customer: 'cus_ann', 'allowed_payment_method_types[0]': 'card', confirm: 'true', off_session: 'true',
+    amount: '250', currency: 'gbp', payment_method: 'pm_card_visa', customer: 'cus_ann', 'allowed_payment_method_types[0]': 'card', confirm: 'true', use_stripe_sdk: 'true',
     'metadata[transaction_id]': request.transaction_id,
   });
   assert.is(server.asked[0]?.headers['idempotency-key'], request.transaction_id);
@@ -79,8 +79,6 @@ test('each decline has its code, and its intent is cancelled before it is answer
     ['pm_card_chargeDeclinedIncorrectCvc', 'incorrect_cvc'],
     ['pm_card_chargeDeclinedProcessingError', 'processing_error'],
     ['pm_card_chargeDeclinedVelocityLimitExceeded', 'card_velocity_exceeded'],
-    ['pm_card_authenticationRequired', 'authentication_required'],
-    ['pm_card_nextAction', 'authentication_required'],
   ];
   for (const [method, code] of codes) {
     const request = ask(method);
@@ -192,7 +190,7 @@ test('a payment that is being processed is asked again', async ({ server, paymen
   await rejects(payments.charge(request), NotNowError, /processing/);
   const [intent] = server.intents;
   if (intent !== undefined) intent.status = 'succeeded';
-  assert.is((await payments.lookUp(request)).outcome, 'charged');
+  assert.is((await payments.lookUp({ ...request, payment_id: null })).outcome, 'charged');
 });
 
 test('a request that is wrong is refused with its cause, without anything personal', async ({ payments }) => {
@@ -224,15 +222,15 @@ test('a provider in trouble is left alone, and asked again after a while', async
 test('looks up by metadata: charged, declined and cancelled, unknown', async ({ server, payments }) => {
   const [good, bad] = [ask(), ask('pm_card_chargeDeclined')];
   const reply = await payments.charge(good);
-  assert.equal(await payments.lookUp(good), reply);
+  assert.equal(await payments.lookUp({ ...good, payment_id: null }), reply);
   once(server, { kind: 'silence', when: 'undone' }, ({ path }) => path.endsWith('/cancel'));
   await open(server, { timeoutMs: 300 }).charge(bad).catch(() => undefined);
   assert.is(server.intents.at(-1)?.status, 'requires_payment_method');
-  assert.equal(await payments.lookUp(bad), declined('generic_decline'));
+  assert.equal(await payments.lookUp({ ...bad, payment_id: null }), declined('generic_decline'));
   assert.is(server.intents.at(-1)?.status, 'canceled');
-  assert.equal(await payments.lookUp(bad), declined('generic_decline'));
-  assert.equal(await payments.lookUp(ask()), { outcome: 'unknown' });
-  await rejects(payments.lookUp({ transaction_id: "x' OR status:'succeeded" }), RefusedError, /searched/);
+  assert.equal(await payments.lookUp({ ...bad, payment_id: null }), declined('generic_decline'));
+  assert.equal(await payments.lookUp({ ...ask(), payment_id: null }), { outcome: 'unknown' });
+  await rejects(payments.lookUp({ transaction_id: "x' OR status:'succeeded", payment_id: null }), RefusedError, /searched/);
 });
 
 test('never charges so late that Stripe may have forgotten the key', async ({ server, payments }) => {
@@ -243,7 +241,7 @@ test('never charges so late that Stripe may have forgotten the key', async ({ se
   await rejects(payments.charge(request), TroubleError, /too long ago/);
   await rejects(payments.charge({ ...request, started_at: 'some day' }), TroubleError, /too long ago/);
   assert.is(server.intents.length, 1);
-  assert.is((await payments.lookUp(request)).outcome, 'charged');
+  assert.is((await payments.lookUp({ ...request, payment_id: null })).outcome, 'charged');
 });
 
 test('answers that come slowly or twice', async ({ server, payments }) => {
@@ -262,6 +260,68 @@ test('an answer that is no JSON is a failure of its own', async ({ server, payme
   once(server, { kind: 'answer', answer: { status: 200, body: {} } });
   await rejects(payments.charge(request), TroubleError, /something else/);
   assert.is((await payments.charge(request)).outcome, 'charged');
+});
+
+test('a buyer who has to prove who they are: waits, with a secret that is asked for and not told before', async ({ server, payments }) => {
+  const request = ask('pm_card_authenticationRequired');
+  const reply = await payments.charge(request);
+  const [intent] = server.intents;
+  const payment_id = intent?.id ?? '';
+  assert.equal(reply, { outcome: 'authentication', provider: 'stripe', payment_id, action: 'use_stripe_sdk', simulated: false });
+  assert.equal(await payments.charge(request), reply, 'asked again under the same key');
+  assert.equal(await payments.lookUp({ ...request, payment_id }), reply);
+  assert.equal(await payments.lookUp({ ...request, payment_id: null }), reply, 'found by its metadata');
+  assert.equal(await payments.action({ ...request, payment_id }), { outcome: 'action', client_secret: intent?.client_secret, waiting: true });
+  assert.not.match(lines.join(), intent?.client_secret ?? '?');
+  server.authenticate(payment_id, true);
+  assert.equal(await payments.lookUp({ ...request, payment_id }), { outcome: 'charged', provider: 'stripe', charge_id: payment_id, simulated: false });
+  assert.is((await payments.action({ ...request, payment_id }) as { waiting: boolean }).waiting, false);
+  assert.is(server.charges(request.transaction_id), 1);
+});
+
+test('a buyer who fails, and a card that is refused after the challenge: cancelled, then declined with the code', async ({ server, payments }) => {
+  for (const [method, proves, code] of [
+    ['pm_card_authenticationRequired', false, 'payment_intent_authentication_failure'],
+    ['pm_card_authenticationRequiredChargeDeclinedInsufficientFunds', true, 'insufficient_funds'],
+  ] as const) {
+    const request = ask(method);
+    const reply = (await payments.charge(request)) as { payment_id: string };
+    const intent = server.authenticate(reply.payment_id, proves);
+    assert.equal(await payments.lookUp({ ...request, payment_id: intent.id }), declined(code));
+    assert.is(intent.status, 'canceled');
+  }
+});
+
+test('a payment that waits is cancelled, unless it has succeeded; it never succeeds after that', async ({ server, payments }) => {
+  const wait = async (): Promise<{ transaction_id: string; payment_id: string; code: string }> => {
+    const request = ask('pm_card_authenticationRequired');
+    const { payment_id } = (await payments.charge(request)) as { payment_id: string };
+    return { transaction_id: request.transaction_id, payment_id, code: 'too_late' };
+  };
+  const late = await wait();
+  assert.equal(await payments.cancel(late), declined('too_late'));
+  assert.equal(await payments.cancel(late), declined('too_late'), 'again');
+  assert.throws(() => server.authenticate(late.payment_id, true));
+  const quick = await wait();
+  server.authenticate(quick.payment_id, true);
+  assert.equal(await payments.cancel(quick), { outcome: 'charged', provider: 'stripe', charge_id: quick.payment_id, simulated: false });
+  const slow = await wait();
+  for (const intent of server.intents) if (intent.id === slow.payment_id) intent.status = 'processing';
+  await rejects(payments.cancel(slow), NotNowError, /processing/);
+  await rejects(payments.cancel({ ...slow, payment_id: 'pi_nobody' }), RefusedError, /does not know/);
+});
+
+test('knows whose payment it is by its metadata', async ({ server, payments }) => {
+  const request = ask();
+  await payments.charge(request);
+  assert.equal(await payments.find({ payment_id: server.intents[0]?.id ?? '' }), { outcome: 'found', transaction_id: request.transaction_id });
+  assert.equal(await payments.find({ payment_id: 'pi_nobody' }), { outcome: 'unknown' });
+  assert.equal(await payments.action({ transaction_id: 't', payment_id: 'pi_nobody' }), { outcome: 'unknown' });
+  assert.equal(await payments.lookUp({ transaction_id: 't', payment_id: 'pi_nobody' }), { outcome: 'unknown' });
+  server.intents.push({ ...(server.intents[0] as StripeServer['intents'][number]), id: 'pi_shop', metadata: {} });
+  assert.equal(await payments.find({ payment_id: 'pi_shop' }), { outcome: 'unknown' }, 'another system of the same account');
+  once(server, { kind: 'error', when: 'undone' }, ({ method }) => method === 'GET');
+  await rejects(payments.find({ payment_id: 'pi_shop' }), TroubleError, /Stripe failed/);
 });
 
 test.run();

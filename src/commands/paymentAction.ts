@@ -1,0 +1,46 @@
+/** What a buyer needs to prove who they are: asked of the payment provider whenever it is shown, since it is a secret that nobody here keeps. */
+import type { Bus } from '../ports/bus.js';
+import { DeadlineError, NoRespondersError, RemoteError } from '../ports/bus.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { type Check, checks, SUBJECTS, type Trouble } from '../workers/messages.js';
+
+/** How long the provider may take, milliseconds. */
+const ANSWER_MS = 10_000;
+
+/** Asks the payment provider on behalf of a request. */
+export interface PaymentQuestions {
+  /**
+   * The secret with which the buyer goes on (never to be logged or kept), and whether the payment still waits for that; `undefined`: the provider does
+   * not know the payment. @throws UnavailableError when the provider can't be asked
+   */
+  action(transactionId: string, paymentId: string): Promise<{ readonly clientSecret: string; readonly waiting: boolean } | undefined>;
+  /** The transaction that a payment of the provider's belongs to; `undefined`: none that this provider knows of. @throws UnavailableError when the provider can't be asked */
+  transactionOf(paymentId: string): Promise<string | undefined>;
+}
+
+/** Questions asked over the bus. */
+export function paymentQuestions(bus: Bus): PaymentQuestions {
+  const ask = async <R extends { readonly outcome: string }>(subject: string, request: object, check: Check<R | Trouble>): Promise<Exclude<R, Trouble>> => {
+    const reply = await bus.request<unknown>(subject, request, { timeoutMs: ANSWER_MS }).catch((error: unknown) => {
+      if (error instanceof DeadlineError || error instanceof NoRespondersError || error instanceof RemoteError) throw new UnavailableError('the payment provider cannot be asked', { cause: error });
+      throw error;
+    });
+    const answer = check(reply);
+    if (isTrouble(answer)) throw new UnavailableError(`the payment provider cannot be asked: ${answer.cause}`);
+    return answer as Exclude<R, Trouble>;
+  };
+  return {
+    async action(transaction_id, payment_id) {
+      const reply = await ask(SUBJECTS.paymentAction, { transaction_id, payment_id }, checks.paymentActionReply);
+      return reply.outcome === 'unknown' ? undefined : { clientSecret: reply.client_secret, waiting: reply.waiting };
+    },
+    async transactionOf(payment_id) {
+      const reply = await ask(SUBJECTS.findPayment, { payment_id }, checks.paymentSearchReply);
+      return reply.outcome === 'unknown' ? undefined : reply.transaction_id;
+    },
+  };
+}
+
+function isTrouble(reply: { readonly outcome: string }): reply is Trouble {
+  return reply.outcome === 'later' || reply.outcome === 'impossible';
+}

@@ -1,0 +1,140 @@
+/**
+ * What is done with a purchase's money at the provider once it was charged: refunds that are none of ours, disputes. Events of the transaction's stream; each stands there once, however often and in whatever order the provider tells of it. Money is pence.
+ */
+import type { DomainEvent } from './decider.js';
+
+/** Somebody gave money back at the provider. `total`: all so far that was given back there and not by us; `amount`: how much more that is than was known. */
+export type RefundedAtProvider = DomainEvent<'RefundedAtProvider', {
+  readonly provider: string;
+  readonly charge_id: string;
+  readonly amount: number;
+  readonly total: number;
+}>;
+
+/**
+ * The gifts that this money had paid for are cancelled. `total`: of the refunds that this answers; `cancelled`: gifts so far, `vouchered` of them with a
+ * code that is out; `difference`: what no unredeemed gift makes up for. Where a person must see to that, the work is parked as well.
+ */
+export type ProviderRefundSettled = DomainEvent<'ProviderRefundSettled', {
+  readonly total: number;
+  readonly cancelled: number;
+  readonly vouchered: number;
+  readonly difference: number;
+}>;
+
+/** The buyer's bank asks for the money back, or asks about it. `reason` is the provider's word. The gifts are blocked. */
+export type DisputeOpened = DomainEvent<'DisputeOpened', {
+  readonly provider: string;
+  readonly dispute_id: string;
+  readonly amount: number;
+  readonly reason: string;
+}>;
+
+/** The dispute is over: `won`, the money stays (an inquiry that came to nothing is won too), or `lost`. */
+export type DisputeClosed = DomainEvent<'DisputeClosed', { readonly provider: string; readonly dispute_id: string; readonly outcome: 'won' | 'lost' }>;
+
+/** Every gift stands as the dispute wants it: `blocked`, or freed of it. `gifts`: how many of them this changed. */
+export type DisputeSettled = DomainEvent<'DisputeSettled', { readonly dispute_id: string; readonly blocked: boolean; readonly gifts: number }>;
+
+/** Whether a person must see to it: gifts did not make up for the money, or codes of cancelled ones are out. */
+export const fallsShort = ({ difference, vouchered }: ProviderRefundSettled['data']): boolean => difference > 0 || vouchered > 0;
+
+/** Events of late money. */
+export type LateMoneyEvent = RefundedAtProvider | ProviderRefundSettled | DisputeOpened | DisputeClosed | DisputeSettled;
+
+/** A dispute. `settled`: its gifts stand as it wants them, as far as is known. */
+export interface Dispute {
+  readonly dispute_id: string;
+  readonly reason: string;
+  readonly status: 'open' | 'won' | 'lost';
+  readonly settled: boolean;
+}
+
+/** What is known of a transaction's late money. */
+export interface LateMoney {
+  readonly disputes: readonly Dispute[];
+  /** Given back at the provider and not by us; of that, what the gifts have been settled for. */
+  readonly refunded: { readonly total: number; readonly settled: number };
+}
+
+/** Nothing came late. */
+export const NO_LATE_MONEY: LateMoney = { disputes: [], refunded: { total: 0, settled: 0 } };
+
+/** The fold. */
+export function evolveLateMoney(state: LateMoney, event: LateMoneyEvent & { readonly at: string }): LateMoney {
+  switch (event.type) {
+    case 'RefundedAtProvider':
+      return { ...state, refunded: { ...state.refunded, total: event.data.total } };
+    case 'ProviderRefundSettled':
+      return { ...state, refunded: { ...state.refunded, settled: event.data.total } };
+    case 'DisputeOpened': {
+      const { dispute_id, reason } = event.data;
+      return { ...state, disputes: [...state.disputes, { dispute_id, reason, status: 'open', settled: false }] };
+    }
+    case 'DisputeClosed': {
+      const { dispute_id, outcome } = event.data;
+      const known = disputeOf(state, dispute_id);
+      // A lost one leaves its gifts blocked, as they are.
+      const closed: Dispute = { dispute_id, reason: known?.reason ?? '', status: outcome, settled: outcome === 'lost' && (known?.settled ?? false) };
+      return { ...state, disputes: [...state.disputes.filter((one) => one !== known), closed] };
+    }
+    case 'DisputeSettled':
+      return { ...state, disputes: state.disputes.map((one) => (one.dispute_id === event.data.dispute_id ? { ...one, settled: true } : one)) };
+    default:
+      return event satisfies never, state;
+  }
+}
+
+function disputeOf(state: LateMoney, disputeId: string): Dispute | undefined {
+  return state.disputes.find(({ dispute_id }) => dispute_id === disputeId);
+}
+
+/**
+ * The provider says how much of a charge has been given back in all; `ours`: what we have asked it to. No event where the rest is known, or less: the
+ * provider's messages come in any order.
+ */
+export function noteProviderRefund(state: LateMoney, { provider, charge_id, total, ours }: { provider: string; charge_id: string; total: number; ours: number }): RefundedAtProvider[] {
+  const outside = total - ours;
+  const amount = outside - state.refunded.total;
+  return amount > 0 ? [{ type: 'RefundedAtProvider', data: { provider, charge_id, amount, total: outside } }] : [];
+}
+
+/** The gifts answer the refunds made at the provider: no event where they did before. */
+export function settleProviderRefund(state: LateMoney, settled: ProviderRefundSettled['data']): ProviderRefundSettled[] {
+  return settled.total > state.refunded.settled ? [{ type: 'ProviderRefundSettled', data: settled }] : [];
+}
+
+/** A dispute begins: noted once, and not after its end. */
+export function openDispute(state: LateMoney, dispute: DisputeOpened['data']): DisputeOpened[] {
+  return disputeOf(state, dispute.dispute_id) === undefined ? [{ type: 'DisputeOpened', data: dispute }] : [];
+}
+
+/** A dispute ends: noted once, also where its beginning has not been told yet. */
+export function closeDispute(state: LateMoney, dispute: DisputeClosed['data']): DisputeClosed[] {
+  const known = disputeOf(state, dispute.dispute_id);
+  return known === undefined || known.status === 'open' ? [{ type: 'DisputeClosed', data: dispute }] : [];
+}
+
+/** Its gifts stand as it wants them: no event where that was noted. */
+export function settleDispute(state: LateMoney, { dispute_id, blocked, gifts }: DisputeSettled['data']): DisputeSettled[] {
+  const dispute = disputeOf(state, dispute_id);
+  return dispute === undefined || dispute.settled ? [] : [{ type: 'DisputeSettled', data: { dispute_id, blocked, gifts } }];
+}
+
+/** One thing to be done about late money. `key` is the same for the same thing. */
+export type LateMoneyStep = { readonly key: string } & (
+  | { readonly step: 'settle dispute'; readonly dispute: Dispute }
+  | { readonly step: 'settle provider refund'; readonly total: number }
+);
+
+/** Keys of steps. */
+export const disputeKey = (disputeId: string): string => `dispute:${disputeId}`;
+export const PROVIDER_REFUND_KEY = 'provider-refund';
+
+/** All that is left to do. */
+export function lateMoneySteps({ disputes, refunded }: LateMoney): readonly LateMoneyStep[] {
+  return [
+    ...disputes.filter((one) => !one.settled).map((dispute) => ({ key: disputeKey(dispute.dispute_id), step: 'settle dispute', dispute }) as const),
+    ...(refunded.total > refunded.settled ? [{ key: PROVIDER_REFUND_KEY, step: 'settle provider refund', total: refunded.total } as const] : []),
+  ];
+}

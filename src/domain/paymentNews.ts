@@ -1,0 +1,58 @@
+/** What a payment provider tells of a transaction's money by itself, and what it means for the transaction. Told again, or late, or in another order, it changes nothing more. */
+import { closeDispute, noteProviderRefund, openDispute } from './lateMoney.js';
+import { failAuthentication, lateMoneyOf, type MadePurchase, type PurchaseEvent, settleCharge } from './purchase.js';
+import { givenBack, lateChargeRefundId, refundLateCharge } from './refund.js';
+
+/** The news, about one transaction. Money is pence; ids are the provider's. */
+export type PaymentNews = { readonly provider: string } & (
+  | { readonly kind: 'succeeded'; readonly charge_id: string; readonly amount: number }
+  | { readonly kind: 'failed'; readonly charge_id: string; readonly code: string }
+  /** `total`: all of this charge that has been given back so far. */
+  | { readonly kind: 'refunded'; readonly charge_id: string; readonly total: number }
+  | { readonly kind: 'dispute opened'; readonly dispute_id: string; readonly amount: number; readonly reason: string }
+  | { readonly kind: 'dispute closed'; readonly dispute_id: string; readonly outcome: 'won' | 'lost' }
+);
+
+/** The news as events; none: nothing new, or nothing to do with it. */
+export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEvent[] {
+  const money = lateMoneyOf(state);
+  const { provider } = news;
+  switch (news.kind) {
+    case 'succeeded':
+      return succeeded(state, news);
+    case 'failed':
+      return failAuthentication(state, { provider, payment_id: news.charge_id, code: news.code });
+    case 'refunded': {
+      const { charge_id, total } = news;
+      // Money that bought nothing is given back whole; here it is about the charge that paid.
+      if (state.status === 'declined' || (state.charge !== undefined && state.charge.charge_id !== charge_id) || state.refunds.has(lateChargeRefundId(charge_id))) return [];
+      return noteProviderRefund(money, { provider, charge_id, total, ours: givenBack(state.refunds, charge_id) });
+    }
+    case 'dispute opened': {
+      const { dispute_id, amount, reason } = news;
+      return openDispute(money, { provider, dispute_id, amount, reason });
+    }
+    case 'dispute closed':
+      return closeDispute(money, { provider, dispute_id: news.dispute_id, outcome: news.outcome });
+    default:
+      return news satisfies never;
+  }
+}
+
+/**
+ * It pays for the purchase while that is open. A success after a decline, or a second one, bought nothing: it goes back at once. One of another amount
+ * than the purchase's is left to whoever asked for the charge.
+ */
+function succeeded(state: MadePurchase, { provider, charge_id, amount }: Extract<PaymentNews, { kind: 'succeeded' }>): PurchaseEvent[] {
+  switch (state.status) {
+    case 'pending':
+      return amount === state.purchase.total ? settleCharge(state, { type: 'PaymentCharged', data: { amount, provider, charge_id } }) : [];
+    case 'charged':
+      if (state.charge?.charge_id === charge_id) return [];
+      return refundLateCharge(state.refunds, { provider, charge_id, amount, payment_reference: state.purchase.payment_reference, cause: 'charged a second time' });
+    case 'declined':
+      return refundLateCharge(state.refunds, { provider, charge_id, amount, payment_reference: state.purchase.payment_reference, cause: 'charged after the purchase was declined' });
+    default:
+      return state.status satisfies never;
+  }
+}

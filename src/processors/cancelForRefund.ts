@@ -1,0 +1,49 @@
+/** Answers money that was given back at the provider: cancels as many unredeemed gifts as it had paid for. */
+import { cancel, type IssuedGift } from '../domain/gift.js';
+import { PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../domain/lateMoney.js';
+import type { MadePurchase } from '../domain/purchase.js';
+import { changeGift, type GiftChangeDeps, manyAtOnce, type StandingGift, visitGifts } from './giftChanges.js';
+import type { Seen } from './seen.js';
+
+/** What cancels them. They are counted by it: so doing it again cancels no more. */
+const CAUSE = { reason: 'refunded at the provider', refund_id: PROVIDER_REFUND_KEY };
+
+/**
+ * Cancels. Gifts whose voucher's code is not out go first, the last of the purchase first. A declined purchase has no gifts.
+ * @param total all that was given back at the provider, pence
+ * @returns what to record of it
+ * @throws UnavailableError; ConflictError
+ */
+export async function cancelForRefund(deps: GiftChangeDeps, purchase: MadePurchase, last: Seen, total: number): Promise<ProviderRefundSettled['data']> {
+  if (purchase.status === 'declined') return { total, cancelled: 0, vouchered: 0, difference: 0 };
+  const price = purchase.purchase.sale_price;
+  const wanted = price > 0 ? Math.floor(total / price) : 0;
+  const candidates: StandingGift[] = [];
+  let cancelled = 0;
+  let vouchered = 0;
+  const count = ({ voucher }: IssuedGift): void => {
+    cancelled++;
+    if (voucher !== undefined) vouchered++;
+  };
+  await visitGifts(deps, purchase, (found) => {
+    if (found.gift.refundId === CAUSE.refund_id) count(found.gift);
+    else if (found.gift.status === 'issued') candidates.push(found);
+  });
+  candidates.sort((one, other) => Number(one.gift.voucher !== undefined) - Number(other.gift.voucher !== undefined) || other.gift.issued.index - one.gift.issued.index);
+
+  const reason = { commandId: `provider-refund-${purchase.purchase.transaction_id}`, cause: last };
+  // Some are redeemed at this very moment: then others take their place.
+  for (let from = 0; cancelled < wanted && from < candidates.length; ) {
+    const next = candidates.slice(from, from + wanted - cancelled);
+    from += next.length;
+    await manyAtOnce(next, async (found) => {
+      let decided = found.gift;
+      const changed = await changeGift(deps, found, reason, (gift) => {
+        decided = gift;
+        return cancel(gift, CAUSE);
+      });
+      if (changed) count(decided);
+    });
+  }
+  return { total, cancelled, vouchered, difference: Math.max(0, total - cancelled * price) };
+}

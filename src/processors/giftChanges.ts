@@ -1,0 +1,86 @@
+/** Changes many gifts of one purchase, each by its own stream, so many at a time; safe to repeat: what is done decides to do nothing. */
+import { setImmediate } from 'node:timers/promises';
+import { fold, type Happened } from '../domain/decider.js';
+import { type GiftEvent, giftAggregate, giftStream, type IssuedGift } from '../domain/gift.js';
+import { issueGifts, type MadePurchase } from '../domain/purchase.js';
+import { ConflictError, type EventStore } from '../ports/eventStore.js';
+import type { Reason, Writer } from './writing.js';
+
+/** What it works with. */
+export interface GiftChangeDeps {
+  readonly events: EventStore;
+  readonly writer: Writer;
+  /** Throws when this process may not act any more. */
+  readonly mayAct: () => void;
+}
+
+/** One gift as it stands. `issue`: what issues it, where nobody has yet. */
+export interface StandingGift {
+  readonly giftId: string;
+  readonly gift: IssuedGift;
+  readonly issue?: GiftEvent;
+  /** Of its stream; -1: empty. */
+  readonly revision: number;
+}
+
+const AT_ONCE = 32;
+/** Gifts whose ids are derived in one go: some milliseconds. */
+const SLICE = 1_000;
+const RACES = 16;
+
+/** Runs `each` for every item, so many at a time. @throws what the first of them throws, once those that run have ended */
+export async function manyAtOnce<T>(items: readonly T[], each: (item: T) => Promise<void>): Promise<void> {
+  const left = items[Symbol.iterator]();
+  const results = await Promise.allSettled(Array.from({ length: AT_ONCE }, async () => {
+    for (const item of left) await each(item);
+  }));
+  for (const result of results) if (result.status === 'rejected') throw result.reason;
+}
+
+/** Calls `visit` for every gift of a purchase that was charged, as it stands in its stream; many at a time. */
+export async function visitGifts({ events }: Pick<GiftChangeDeps, 'events'>, { purchase, purchasedAt }: MadePurchase, visit: (gift: StandingGift) => Promise<void> | void): Promise<void> {
+  for (let start = 0; start < purchase.receivers.length; start += SLICE) {
+    const indexes = Array.from({ length: Math.min(SLICE, purchase.receivers.length - start) }, (_, at) => start + at);
+    const gifts = issueGifts(purchase, purchasedAt, indexes);
+    await setImmediate();
+    await manyAtOnce(gifts, async ({ giftId, event }) => visit(await readGift(events, giftId, event)));
+  }
+}
+
+async function readGift(events: EventStore, giftId: string, issue: GiftEvent): Promise<StandingGift> {
+  const history = await events.read(giftStream(giftId));
+  const gift = fold(giftAggregate, history as unknown as Happened<GiftEvent>[]);
+  if (gift.status !== 'none') return { giftId, gift, revision: history.at(-1)?.revision ?? -1 };
+  const issued = fold(giftAggregate, [{ ...issue, at: '' }]);
+  if (issued.status === 'none') throw new Error('a gift that is issued is not there');
+  return { giftId, gift: issued, issue, revision: -1 };
+}
+
+/**
+ * Appends what `decide` says about one gift, with its issue where nobody has issued it yet. @returns whether anything was appended.
+ * @throws ConflictError after many lost races; UnavailableError
+ */
+export async function changeGift({ events, writer, mayAct }: GiftChangeDeps, found: StandingGift, reason: Reason, decide: (gift: IssuedGift) => readonly GiftEvent[]): Promise<boolean> {
+  let at = found;
+  for (let race = 0; race < RACES; race++) {
+    const [first, ...more] = decide(at.gift);
+    if (first === undefined) return false;
+    mayAct();
+    const decided = at.issue === undefined ? ([first, ...more] as const) : ([at.issue, first, ...more] as const);
+    if ((await writer.append(giftStream(at.giftId), decided, at.revision < 0 ? 'none' : at.revision, reason)) !== undefined) return true;
+    const history = await events.read(giftStream(at.giftId));
+    const gift = fold(giftAggregate, history as unknown as Happened<GiftEvent>[]);
+    if (gift.status === 'none') throw new Error('a gift that somebody wrote to is not issued');
+    at = { giftId: at.giftId, gift, revision: history.at(-1)?.revision ?? -1 };
+  }
+  throw new ConflictError(giftStream(found.giftId), found.revision, found.revision);
+}
+
+/** Changes every gift of a purchase that was charged. @returns how many of them it changed */
+export async function changeGifts(deps: GiftChangeDeps, purchase: MadePurchase, reason: Reason, decide: (gift: IssuedGift) => readonly GiftEvent[]): Promise<number> {
+  let changed = 0;
+  await visitGifts(deps, purchase, async (found) => {
+    if (await changeGift(deps, found, reason, decide)) changed++;
+  });
+  return changed;
+}

@@ -1,0 +1,96 @@
+/** Does one step about late money: reads how the transaction stands, acts, records it. Safe to repeat at any point. */
+import { disputeCause } from '../commands/blockGift.js';
+import { fold, type Happened } from '../domain/decider.js';
+import { block, unblock } from '../domain/gift.js';
+import {
+  type Dispute, fallsShort, type LateMoneyEvent, type LateMoneyStep, lateMoneySteps, type ProviderRefundSettled, settleDispute, settleProviderRefund,
+} from '../domain/lateMoney.js';
+import { lateMoneyOf, type MadePurchase, type Purchase, purchaseAggregate, type PurchaseEvent, transactionStream } from '../domain/purchase.js';
+import { ConflictError, type EventStore } from '../ports/eventStore.js';
+import { cancelForRefund } from './cancelForRefund.js';
+import { changeGifts } from './giftChanges.js';
+import { GiveUpError, NotYetError } from './retry.js';
+import { type Seen, seenOf } from './seen.js';
+import type { Writer } from './writing.js';
+
+/** What it works with. */
+export interface LateMoneyDeps {
+  readonly events: EventStore;
+  readonly writer: Writer;
+  /** Throws when this process may not act any more. */
+  readonly mayAct: () => void;
+}
+
+interface Standing {
+  readonly purchase: MadePurchase;
+  readonly last: Seen;
+}
+
+const RACES = 8;
+/** A dispute or a refund may be told before the charge that it is about; that comes within moments. */
+const UNPAID_MS = 1_000;
+
+/**
+ * Does the step with this key, where the stream says that it is still to be done. `shortfall`: what gifts did not make up for, still to be parked.
+ * @throws GiveUpError with the cause to park; NotYetError; any other error: try again.
+ */
+export async function settleLateMoney(deps: LateMoneyDeps, transactionId: string, key: string, shortfall: ProviderRefundSettled['data'] | undefined): Promise<void> {
+  let short = shortfall;
+  for (let race = 0; race < RACES; race++) {
+    const at = await read(deps.events, transactionId);
+    const step = lateMoneySteps(lateMoneyOf(at.purchase)).find((one) => one.key === key);
+    if (step === undefined) {
+      if (short !== undefined) throw new GiveUpError(shortfallCause(short));
+      return;
+    }
+    deps.mayAct();
+    const event = await answerTo(deps, at, step);
+    if (event === undefined) continue;
+    const reason = { commandId: `late-money-${transactionId}-${key}`, cause: at.last };
+    const appended = await deps.writer.append(transactionStream(transactionId), event, at.last.revision, reason);
+    if (appended !== undefined && event.type === 'ProviderRefundSettled' && fallsShort(event.data)) short = event.data;
+  }
+  throw new ConflictError(transactionStream(transactionId), -1, -1);
+}
+
+async function read(events: EventStore, transactionId: string): Promise<Standing> {
+  const history = await events.read(transactionStream(transactionId));
+  const last = history.at(-1);
+  const purchase: Purchase = fold(purchaseAggregate, history as unknown as Happened<PurchaseEvent>[]);
+  if (last === undefined || purchase.status === 'none') throw new Error('late money of a transaction that is not there');
+  return { purchase, last: seenOf(last) };
+}
+
+/** What is to be recorded about a step, once it is done. */
+async function answerTo(deps: LateMoneyDeps, at: Standing, step: LateMoneyStep): Promise<LateMoneyEvent | undefined> {
+  switch (step.step) {
+    case 'settle dispute':
+      return answerDispute(deps, at, step.dispute);
+    case 'settle provider refund': {
+      if (at.purchase.status === 'pending') throw new NotYetError('the charge has not been recorded yet', UNPAID_MS);
+      const [settled] = settleProviderRefund(lateMoneyOf(at.purchase), await cancelForRefund(deps, at.purchase, at.last, step.total));
+      return settled;
+    }
+    default:
+      return step satisfies never;
+  }
+}
+
+/** Blocks every gift, or frees those it blocked where it was won. Nothing was issued for a purchase that was declined. */
+async function answerDispute(deps: LateMoneyDeps, { purchase, last }: Standing, { dispute_id, status, reason }: Dispute): Promise<LateMoneyEvent | undefined> {
+  if (purchase.status === 'pending') throw new NotYetError('the charge has not been recorded yet', UNPAID_MS);
+  const blocked = status !== 'won';
+  const cause = disputeCause(dispute_id);
+  const why = { cause, reason: blocked ? `the payment is disputed: ${reason}` : 'the dispute was won' };
+  const decide = (gift: Parameters<typeof block>[0]) => (blocked ? block(gift, { payment: 'charged' }, why) : unblock(gift, why));
+  const gifts = purchase.status === 'declined' ? 0 : await changeGifts(deps, purchase, { commandId: `${cause}-${blocked ? 'block' : 'free'}`, cause: last }, decide);
+  return settleDispute(lateMoneyOf(purchase), { dispute_id, blocked, gifts })[0];
+}
+
+const pounds = (pence: number): string => `£${(pence / 100).toFixed(2)}`;
+
+function shortfallCause({ total, cancelled, vouchered, difference }: ProviderRefundSettled['data']): string {
+  const codes = vouchered === 0 ? '' : `; the codes of ${vouchered} of them are out`;
+  const rest = difference === 0 ? '' : `; ${pounds(difference)} of it no unredeemed gift makes up for`;
+  return `${pounds(total)} was given back at the provider; ${cancelled} gifts are cancelled for it${codes}${rest}`;
+}

@@ -1,0 +1,125 @@
+/** Stripe's webhooks (https://docs.stripe.com/webhooks): verified by Stripe's own library, and told in our words. */
+import { Ajv } from 'ajv';
+import Stripe from 'stripe';
+import type { PaymentNews } from '../../domain/paymentNews.js';
+import { type EventReader, MalformedEventError, SignatureError, type ToldNews } from './providerEvents.js';
+import { codeOf } from './stripeClient.js';
+
+/** A message signed longer ago than this, seconds, may be a replay. */
+const TOLERANCE_S = 300;
+
+/** Reads messages that are signed with the endpoint's secret (`whsec_…`). `provider`: who takes the money here. */
+export function stripeEvents(secret: string, provider: string): EventReader {
+  return (bytes, signature) => {
+    const event = verified(bytes, signature, secret);
+    if (!isEvent(event)) throw malformed('event', isEvent.errors);
+    const read = Object.hasOwn(READERS, event.type) ? READERS[event.type] : undefined;
+    if (read === undefined) return { id: event.id, type: event.type };
+    const told = read(event.data.object);
+    if (told === undefined) return { id: event.id, type: event.type };
+    const { transactionId, paymentId } = told;
+    return { id: event.id, at: new Date(event.created * 1000).toISOString(), transactionId, paymentId, news: { ...told.news, provider } as PaymentNews };
+  };
+}
+
+function verified(bytes: Buffer, signature: string, secret: string): unknown {
+  try {
+    return Stripe.webhooks.constructEvent(bytes, signature, secret, TOLERANCE_S);
+  } catch (error) {
+    if (error instanceof Stripe.errors.StripeSignatureVerificationError) throw new SignatureError(error.message.split('\n', 1)[0]);
+    throw new MalformedEventError('the message is no JSON');
+  }
+}
+
+interface StripeEvent {
+  readonly id: string;
+  readonly type: string;
+  /** Seconds since the epoch. */
+  readonly created: number;
+  readonly data: { readonly object: unknown };
+}
+
+type Told = Pick<ToldNews, 'transactionId' | 'paymentId'> & { readonly news: PaymentNews extends infer N ? (N extends PaymentNews ? Omit<N, 'provider'> : never) : never };
+
+const ajv = new Ajv();
+const id = { type: 'string', minLength: 1, maxLength: 200 };
+const nullableId = { ...id, type: ['string', 'null'] };
+const pence = { type: 'integer', minimum: 0 };
+const metadata = { type: ['object', 'null'] };
+const object = (properties: Record<string, object>, ...optional: string[]): object => ({
+  type: 'object', properties, required: Object.keys(properties).filter((name) => !optional.includes(name)),
+});
+const isEvent = ajv.compile<StripeEvent>(object({ id, type: id, created: { type: 'integer', minimum: 0, maximum: 253_402_300_799 }, data: object({ object: { type: 'object' } }) }));
+
+interface Metadata {
+  readonly metadata?: Readonly<Record<string, string>> | null;
+}
+interface IntentObject extends Metadata {
+  readonly id: string;
+  readonly amount_received: number;
+  readonly last_payment_error?: { readonly code?: string; readonly decline_code?: string } | null;
+}
+interface ChargeObject extends Metadata {
+  /** null: made without a payment intent, so by none of us. */
+  readonly payment_intent: string | null;
+  readonly amount_refunded: number;
+}
+interface DisputeObject extends Metadata {
+  readonly id: string;
+  readonly payment_intent: string | null;
+  readonly amount: number;
+  readonly reason: string;
+  readonly status: string;
+}
+
+const errorFields = { type: ['object', 'null'], properties: { code: nullableId, decline_code: nullableId } };
+const isIntent = ajv.compile<IntentObject>(object({ id, amount_received: pence, metadata, last_payment_error: errorFields }, 'metadata', 'last_payment_error'));
+const isCharge = ajv.compile<ChargeObject>(object({ payment_intent: nullableId, amount_refunded: pence, metadata }, 'metadata'));
+const isDispute = ajv.compile<DisputeObject>(object({ id, payment_intent: nullableId, amount: pence, reason: id, status: id, metadata }, 'metadata'));
+
+function malformed(what: string, errors: Parameters<typeof ajv.errorsText>[0]): MalformedEventError {
+  return new MalformedEventError(`malformed ${what}: ${ajv.errorsText(errors, { dataVar: what })}`);
+}
+
+/** What is laid on a payment when it is made stands on its charges, too. */
+const ownerIn = ({ metadata: laid }: Metadata): string | undefined => {
+  const owner = laid?.['transaction_id'];
+  return typeof owner === 'string' && owner !== '' ? owner : undefined;
+};
+
+function intentOf(value: unknown): IntentObject {
+  if (!isIntent(value)) throw malformed('payment_intent', isIntent.errors);
+  return value;
+}
+
+function disputeOf(value: unknown): DisputeObject {
+  if (!isDispute(value)) throw malformed('dispute', isDispute.errors);
+  return value;
+}
+
+/** How each kind of message is read; `undefined`: it is about nothing of ours. */
+const READERS: Readonly<Record<string, (value: unknown) => Told | undefined>> = {
+  'payment_intent.succeeded'(value) {
+    const intent = intentOf(value);
+    return { transactionId: ownerIn(intent), paymentId: intent.id, news: { kind: 'succeeded', charge_id: intent.id, amount: intent.amount_received } };
+  },
+  'payment_intent.payment_failed'(value) {
+    const intent = intentOf(value);
+    return { transactionId: ownerIn(intent), paymentId: intent.id, news: { kind: 'failed', charge_id: intent.id, code: codeOf(intent.last_payment_error ?? undefined) } };
+  },
+  'charge.refunded'(value) {
+    if (!isCharge(value)) throw malformed('charge', isCharge.errors);
+    if (value.payment_intent === null) return undefined;
+    return { transactionId: ownerIn(value), paymentId: value.payment_intent, news: { kind: 'refunded', charge_id: value.payment_intent, total: value.amount_refunded } };
+  },
+  'charge.dispute.created'(value) {
+    const dispute = disputeOf(value);
+    if (dispute.payment_intent === null) return undefined;
+    return { transactionId: ownerIn(dispute), paymentId: dispute.payment_intent, news: { kind: 'dispute opened', dispute_id: dispute.id, amount: dispute.amount, reason: dispute.reason } };
+  },
+  'charge.dispute.closed'(value) {
+    const dispute = disputeOf(value);
+    if (dispute.payment_intent === null) return undefined;
+    return { transactionId: ownerIn(dispute), paymentId: dispute.payment_intent, news: { kind: 'dispute closed', dispute_id: dispute.id, outcome: dispute.status === 'lost' ? 'lost' : 'won' } };
+  },
+};

@@ -1,0 +1,274 @@
+/** The service with Stripe's own library against a stand-in for its API: buyers who must prove who they are, and what Stripe tells by webhooks. */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { suite } from 'uvu';
+import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
+import { buy, purchaseOf, redeem, refused } from '../support/giftFlow.js';
+import { type Json, type Reply, type Service, eventually, startService } from '../support/service.js';
+import { openStripeServer, type StripeIntent, type StripeServer } from '../support/stripeServer.js';
+import { dispute, paymentFailed, refunded, signed, stripeMessage, succeeded, type Webhook } from '../support/stripeWebhooks.js';
+import { answerChecker } from './openapiCheck.js';
+
+const test = suite('payments by Stripe');
+const SECRET = `whsec_${randomBytes(16).toString('hex')}`;
+const CHALLENGED = 'pm_card_authenticationRequired';
+const DECLINED = 'pm_card_chargeDeclined';
+let stripe: StripeServer;
+let service: Service;
+let faultOf: ReturnType<typeof answerChecker>;
+
+test.before(async () => {
+  stripe = await openStripeServer();
+  const env = { PAYMENTS: 'stripe', STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_API_URL: stripe.url, STRIPE_WEBHOOK_SECRET: SECRET };
+  service = await startService({ env });
+  const card = (reference: string): object => ({ reference, kind: 'card', users: ['ann'], customer: 'cus_ann' });
+  await service.import({ payment_methods: [CHALLENGED, DECLINED].map(card) });
+  faultOf = answerChecker((await service.ask('GET', '/openapi.json')).json as object);
+});
+test.after(async () => {
+  await service.close();
+  await stripe.close();
+});
+
+const send = ({ body, headers }: Webhook): Promise<Reply> => service.ask('POST', '/webhooks/stripe', { body, headers });
+const tell = async (message: object): Promise<string> => {
+  const reply = await send(signed(message, SECRET));
+  assert.equal(reply.status, 200, reply.text);
+  assert.equal(faultOf({ method: 'POST', path: '/webhooks/stripe', status: 200, body: reply.json }), undefined);
+  return reply.json.outcome as string;
+};
+const purchase = async (reference: string, key?: string): Promise<Reply> =>
+  service.ask('POST', '/api/v2/transactions', { token: await service.userToken('ann'), body: purchaseOf('latte', [{ user_id: 'bob' }], { reference }), ...(key === undefined ? {} : { key }) });
+const get = async (path: string): Promise<Reply> => service.ask('GET', path, { token: await service.userToken('ann') });
+const idIn = (reply: Reply): string => reply.headers.get('location')?.split('/')[4] ?? '';
+const intentOf = (transactionId: string): StripeIntent => {
+  const intent = stripe.intents.find(({ metadata }) => metadata['transaction_id'] === transactionId);
+  if (intent === undefined) throw new Error('no intent');
+  return intent;
+};
+const types = async (transactionId: string): Promise<string[]> => (await service.events.read(`transaction-${transactionId}`)).map(({ type }) => type);
+async function everything(events: EventStore): Promise<RecordedEvent[]> {
+  const found: RecordedEvent[] = [];
+  for await (const batch of events.readAll(undefined)) found.push(...batch.events);
+  return found;
+}
+const until = (holds: () => Promise<boolean>): Promise<true> => eventually(async () => ((await holds()) ? true : undefined));
+/** Bought, charged and told: the transaction and its gifts. */
+async function bought(count: number): Promise<{ id: string; gifts: readonly string[]; intent: StripeIntent }> {
+  const gifts = await buy(service, 'latte', Array.from({ length: count }, () => ({ user_id: 'bob' })));
+  const id = (await get(`/api/v2/gifts/${gifts[0]}`)).json.data.transaction_id as string;
+  for (const gift of gifts) await until(async () => (await service.events.read(`notification-${gift}`)).some(({ type }) => type !== 'NotificationStarted'));
+  return { id, gifts, intent: intentOf(id) };
+}
+const statusOf = async (gift: string): Promise<string> => (await get(`/api/v2/gifts/${gift}`)).json.data.gift_status as string;
+
+test('a buyer who must prove who they are gets what it takes; the webhook settles it', async () => {
+  const reply = await purchase(CHALLENGED, 'challenge-1');
+  const id = idIn(reply);
+  const intent = intentOf(id);
+  const told = { error: 'Payment needs authentication.', next_action: { type: 'use_stripe_sdk', client_secret: intent.client_secret } };
+  assert.deepEqual([reply.status, reply.json], [402, told]);
+  assert.equal(faultOf({ method: 'POST', path: '/api/v2/transactions', status: 402, body: reply.json }), undefined);
+  const now = await get(`/api/v2/transactions/${id}`);
+  assert.deepEqual([now.status, now.json], [402, told]);
+  assert.equal(faultOf({ method: 'GET', path: `/api/v2/transactions/${id}`, status: 402, body: now.json }), undefined);
+  const gift = (await get(`/api/v2/transactions/${id}/gifts`)).json.data[0].id as string;
+  assert.equal(await statusOf(gift), 'pending');
+  refused(await redeem(service, gift), 405, 'gift is not paid for yet.');
+
+  const again = await purchase(CHALLENGED, 'challenge-1');
+  assert.deepEqual([again.status, again.json, again.headers.get('idempotent-replayed'), again.headers.get('location')], [402, told, 'true', reply.headers.get('location')]);
+  assert.equal(stripe.intents.filter(({ metadata }) => metadata['transaction_id'] === id).length, 1);
+
+  const message = succeeded(stripe.authenticate(intent.id, true));
+  assert.equal(await tell(message), 'recorded');
+  await until(async () => (await statusOf(gift)) === 'sent');
+  const paid = await get(`/api/v2/transactions/${id}`);
+  assert.deepEqual([paid.status, paid.json.data.gifts], [200, [gift]]);
+  const later = await purchase(CHALLENGED, 'challenge-1');
+  assert.deepEqual([later.status, later.json, later.headers.get('idempotent-replayed')], [402, told, 'true']);
+  const end = await service.events.end();
+  assert.equal(await tell(message), 'known');
+  assert.equal(await service.events.end(), end);
+  assert.deepEqual(await types(id), ['GiftsPurchased', 'ChargeStarted', 'PaymentAuthenticationRequired', 'PaymentCharged']);
+  assert.equal(stripe.charges(id), 1);
+  // The secret is the buyer's: it stands nowhere.
+  assert.ok(!JSON.stringify(await everything(service.events)).includes(intent.client_secret));
+  assert.ok(!service.log.join('\n').includes(intent.client_secret));
+  const store = await service.openStore();
+  try {
+    assert.ok(!JSON.stringify(await store.records.list('')).includes(intent.client_secret));
+  } finally {
+    await store.close();
+  }
+});
+
+test('a buyer who fails to prove it: payment and gifts are cancelled', async () => {
+  const id = idIn(await purchase(CHALLENGED));
+  const intent = stripe.authenticate(intentOf(id).id, false);
+  const message = paymentFailed(intent, 'payment_intent_authentication_failure');
+  assert.equal(await tell(message), 'recorded');
+  await until(async () => (await get(`/api/v2/transactions/${id}`)).json.error === 'Payment declined.');
+  assert.equal(await tell(message), 'known');
+  assert.equal(intent.status, 'canceled');
+  assert.deepEqual(await types(id), ['GiftsPurchased', 'ChargeStarted', 'PaymentAuthenticationRequired', 'PaymentAuthenticationFailed', 'PaymentDeclined']);
+  assert.equal(await statusOf((await get(`/api/v2/transactions/${id}/gifts`)).json.data[0].id as string), 'cancelled');
+});
+
+test('a success after a decline is given back at once, once', async () => {
+  const id = idIn(await purchase(DECLINED));
+  const intent = intentOf(id);
+  assert.equal(intent.status, 'canceled');
+  // Stripe had it succeed after all.
+  intent.status = 'succeeded';
+  const message = succeeded(intent);
+  assert.deepEqual((await Promise.all([message, message, message].map(tell))).toSorted(), ['known', 'known', 'recorded']);
+  await until(async () => (await types(id)).includes('GiftsRefunded'));
+  assert.equal(stripe.refunded(id), intent.amount);
+  assert.equal(stripe.refunds.filter(({ payment_intent }) => payment_intent === intent.id).length, 1);
+  assert.equal(await tell(refunded(intent, intent.amount)), 'known', 'that is our own refund');
+  assert.equal(await tell(succeeded(intent)), 'known', 'the same under another id');
+  assert.equal((await get(`/api/v2/transactions/${id}`)).json.error, 'Payment declined.');
+});
+
+test('a second charge of one purchase is given back; the first stays', async () => {
+  const { id, intent } = await bought(1);
+  const second: StripeIntent = { ...intent, id: 'pi_second', latest_charge: 'ch_second' };
+  stripe.intents.push(second);
+  assert.equal(await tell(succeeded(second)), 'recorded');
+  await until(async () => (await types(id)).includes('GiftsRefunded'));
+  assert.deepEqual(stripe.refunds.filter(({ payment_intent }) => payment_intent === second.id).map(({ amount }) => amount), [intent.amount]);
+  assert.equal(stripe.refunds.some(({ payment_intent }) => payment_intent === intent.id), false);
+});
+
+test('a dispute blocks what is not redeemed; when it is won, that is freed', async () => {
+  const { id, gifts: [first = '', second = '', third = ''], intent } = await bought(3);
+  assert.equal((await redeem(service, first)).status, 201);
+  const opened = dispute('created', intent, { disputeId: 'dp_1', status: 'needs_response' });
+  assert.equal(await tell(opened), 'recorded');
+  await until(async () => (await types(id)).includes('DisputeSettled'));
+  refused(await redeem(service, second), 405, 'gift is blocked.');
+  refused(await redeem(service, third), 405, 'gift is blocked.');
+  assert.equal(await tell(opened), 'known');
+  assert.equal(await tell(dispute('closed', intent, { disputeId: 'dp_1', status: 'won' })), 'recorded');
+  await until(async () => (await types(id)).filter((type) => type === 'DisputeSettled').length === 2);
+  assert.equal((await redeem(service, second)).status, 201);
+  assert.equal(await tell(opened), 'known', 'told late, it changes nothing');
+  assert.equal((await redeem(service, third)).status, 201);
+});
+
+test('a dispute whose end is told first, and one that is lost', async () => {
+  const won = await bought(1);
+  assert.equal(await tell(dispute('closed', won.intent, { disputeId: 'dp_2', status: 'warning_closed' })), 'recorded');
+  assert.equal(await tell(dispute('created', won.intent, { disputeId: 'dp_2', status: 'warning_needs_response' })), 'known');
+  await until(async () => (await types(won.id)).includes('DisputeSettled'));
+  assert.equal((await redeem(service, won.gifts[0] ?? '')).status, 201);
+  const lost = await bought(1);
+  assert.equal(await tell(dispute('closed', lost.intent, { disputeId: 'dp_3', status: 'lost' })), 'recorded');
+  await until(async () => (await types(lost.id)).includes('DisputeSettled'));
+  refused(await redeem(service, lost.gifts[0] ?? ''), 405, 'gift is blocked.');
+});
+
+test('money given back at the provider cancels what is not redeemed; the difference is parked', async () => {
+  const { id, gifts: [first = '', second = '', third = ''], intent } = await bought(3);
+  assert.equal((await redeem(service, first)).status, 201);
+  stripe.refundByHand(intent.id, intent.amount);
+  const message = refunded(intent, intent.amount);
+  assert.equal(await tell(message), 'recorded');
+  await until(async () => (await types(id)).includes('ProviderRefundSettled'));
+  refused(await redeem(service, second), 405, 'gift is cancelled and cannot be redeemed.');
+  assert.deepEqual([await statusOf(third), await statusOf(first)], ['cancelled', 'redeemed']);
+  const parked = await eventually(async () => (await service.events.read('parked-purchase')).find(({ data }) => (data as Json).entity === id));
+  assert.match(JSON.stringify(parked.data), /£10\.50 was given back at the provider; 2 gifts are cancelled for it; £3\.50 of it no unredeemed gift makes up for/);
+  assert.equal(await tell(message), 'known');
+  assert.equal(await tell(refunded(intent, 350)), 'known', 'an earlier one, told late');
+  assert.equal((await service.events.read('parked-purchase')).filter(({ data }) => (data as Json).entity === id).length, 1);
+});
+
+test('part of the money: as many gifts as it paid for, from the last', async () => {
+  const { id, gifts, intent } = await bought(3);
+  assert.equal(await tell(refunded(intent, 350)), 'recorded');
+  await until(async () => (await types(id)).includes('ProviderRefundSettled'));
+  assert.deepEqual(await Promise.all(gifts.map(statusOf)), ['sent', 'sent', 'cancelled']);
+  assert.equal(await tell(refunded(intent, 700)), 'recorded');
+  await until(async () => (await types(id)).filter((type) => type === 'ProviderRefundSettled').length === 2);
+  assert.deepEqual(await Promise.all(gifts.map(statusOf)), ['sent', 'cancelled', 'cancelled']);
+});
+
+test('forged, stale, changed, unsigned: refused, nothing changed', async () => {
+  const { intent } = await bought(1);
+  const end = await service.events.end();
+  const message = dispute('created', intent, { disputeId: 'dp_forged', status: 'needs_response' });
+  const good = signed(message, SECRET);
+  const bad: Webhook[] = [
+    signed(message, 'whsec_somebody_elses'),
+    signed(message, SECRET, 301),
+    signed(message, SECRET, 86_400),
+    { ...good, body: good.body.replace('fraudulent', 'duplicate') },
+    { ...good, body: ` ${good.body}` },
+    { ...good, headers: { 'content-type': 'application/json' } },
+    { ...good, headers: { 'stripe-signature': '' } },
+    { ...good, headers: { 'stripe-signature': 't=1,v1=00' } },
+    { ...good, body: '' },
+  ];
+  for (const one of bad) {
+    const reply = await send(one);
+    refused(reply, 400, 'Invalid signature.');
+    assert.equal(faultOf({ method: 'POST', path: '/webhooks/stripe', status: 400, body: reply.json }), undefined);
+  }
+  assert.equal(await service.events.end(), end);
+  assert.ok(service.log.some((line) => line.includes('bad signature')));
+});
+
+test('signed, and no sense in it: refused; foreign, or not for us: ignored, so that it is not sent again', async () => {
+  const { intent } = await bought(1);
+  const end = await service.events.end();
+  const nonsense: (object | string)[] = [
+    'no JSON',
+    '[]',
+    {},
+    { ...stripeMessage('charge.refunded', {}), data: 7 },
+    stripeMessage('charge.refunded', {}),
+    stripeMessage('charge.refunded', { payment_intent: 'pi', amount_refunded: '5' }),
+    stripeMessage('payment_intent.succeeded', { id: 'pi' }),
+    stripeMessage('charge.dispute.created', { id: 7 }),
+  ];
+  for (const one of nonsense) refused(await send(signed(one, SECRET)), 400, 'Invalid event.');
+  const foreign = [
+    stripeMessage('customer.created', { id: 'cus_1' }),
+    stripeMessage('constructor', { id: 'cus_1' }),
+    succeeded({ ...intent, metadata: { transaction_id: '00'.repeat(16) } }),
+    succeeded({ ...intent, metadata: { transaction_id: '../elsewhere' } }),
+    succeeded({ id: 'pi_of_the_shop', amount: 100, metadata: {} }),
+    refunded({ ...intent, metadata: { transaction_id: '00'.repeat(16) } }, 100),
+    dispute('created', { ...intent, id: 'pi_of_the_shop' }, { disputeId: 'dp_x', status: 'needs_response' }),
+    stripeMessage('charge.refunded', { id: 'ch', amount_refunded: 5, payment_intent: null }),
+    stripeMessage('charge.dispute.closed', { id: 'dp', amount: 5, payment_intent: null, reason: 'general', status: 'won' }),
+  ];
+  for (const one of foreign) assert.equal(await tell(one), 'ignored');
+  assert.equal(await tell(paymentFailed(intent, 'card_declined')), 'known', 'the charge had been settled');
+  assert.equal(await service.events.end(), end);
+});
+
+test('too large, or of another method', async () => {
+  const large = signed(stripeMessage('customer.created', { text: 'x'.repeat(1_100_000) }), SECRET);
+  refused(await send(large), 413, 'Request too large.');
+  assert.equal((await service.ask('GET', '/webhooks/stripe')).status, 405);
+  const packed = signed(stripeMessage('customer.created', {}), SECRET);
+  refused(await send({ ...packed, headers: { ...packed.headers, 'content-encoding': 'gzip' } }), 415, 'Unsupported content type.');
+});
+
+test('while Stripe cannot be asked whose a payment is, it is to send its message again', async () => {
+  const { id, intent } = await bought(1);
+  const message = dispute('created', intent, { disputeId: 'dp_9', status: 'needs_response' });
+  stripe.fault = () => ({ kind: 'error', when: 'undone' });
+  try {
+    refused(await send(signed(message, SECRET)), 503, 'Service unavailable.');
+  } finally {
+    stripe.fault = () => undefined;
+  }
+  assert.deepEqual(await types(id), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged']);
+  assert.equal(await tell(message), 'recorded');
+});
+
+test.run();
