@@ -1,8 +1,12 @@
 /** The keys of an installation: as set, or made once and kept beside the embedded engines' files. */
 import { randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from './config.js';
+
+/** Where the keys are kept within DATA_DIR. */
+export const TOKEN_KEY_FILE = 'token.key';
+export const HASH_KEY_FILE = 'hash.key';
 
 /** Both are secret. */
 export interface Keys {
@@ -19,8 +23,8 @@ export interface Keys {
 export function loadKeys(config: Pick<Config, 'dataDir' | 'tokenKeys' | 'hashKey'>): Keys {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   return {
-    tokenKeys: config.tokenKeys ?? [kept(join(config.dataDir, 'token.key'))],
-    hashKey: Buffer.from(config.hashKey ?? kept(join(config.dataDir, 'hash.key'))),
+    tokenKeys: config.tokenKeys ?? [kept(join(config.dataDir, TOKEN_KEY_FILE))],
+    hashKey: Buffer.from(config.hashKey ?? kept(join(config.dataDir, HASH_KEY_FILE))),
   };
 }
 
@@ -36,6 +40,13 @@ function kept(file: string): string {
   const key = read() ?? (make(file), read());
   if (key === undefined || key.length < 43) throw new Error(`${file} is not a whole key: put back the one this installation was started with`);
   return key;
+}
+
+/** The hash key of this configuration as it is, set or kept; `undefined` where it is neither: none is made. @throws Error when a kept key is cut short */
+export function findHashKey(config: Pick<Config, 'dataDir' | 'hashKey'>): Buffer | undefined {
+  if (config.hashKey !== undefined) return Buffer.from(config.hashKey);
+  const file = join(config.dataDir, HASH_KEY_FILE);
+  return existsSync(file) ? Buffer.from(kept(file)) : undefined;
 }
 
 /** Writes the key whole before it gets its name, so that nobody ever reads half of one. */

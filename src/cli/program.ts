@@ -3,11 +3,13 @@ import { Command, CommanderError } from 'commander';
 import { ConfigError } from '../config.js';
 import { LogSealedError } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { backupCommand } from './backup.js';
 import { copyCommand } from './copy.js';
 import { historyCommand } from './history.js';
 import { importCommand } from './import.js';
 import { refundCommand, refundsCommand } from './refund.js';
 import { projectionsCommand } from './projections.js';
+import { restoreCommand } from './restore.js';
 import { CommandFailure, EXIT, type Terminal } from './terminal.js';
 
 /** The program with all its subcommands. */
@@ -21,6 +23,8 @@ Example:
 Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted.`);
   gift.addCommand(importCommand(terminal));
   gift.addCommand(copyCommand(terminal));
+  gift.addCommand(backupCommand(terminal));
+  gift.addCommand(restoreCommand(terminal));
   gift.addCommand(new Command('purchases').summary('refund purchases').description('What support does with purchases.').addCommand(refundCommand(terminal)).addCommand(refundsCommand(terminal)));
   gift.addCommand(historyCommand(terminal));
   gift.addCommand(projectionsCommand(terminal));

@@ -45,6 +45,27 @@ export function progressBar(stderr: Terminal['stderr'], { doing, unit }: Progres
   });
 }
 
+/** One bar after the other, by what is being done. */
+export interface ProgressBars {
+  show(doing: string, done: number, total: number | undefined): void;
+  clear(): void;
+}
+
+/** Bars of work in several steps. */
+export function progressBars(stderr: Terminal['stderr'], unit: string): ProgressBars {
+  let now: { readonly doing: string; readonly bar: Progress } | undefined;
+  return {
+    show(doing, done, total) {
+      if (now?.doing !== doing) {
+        now?.bar.clear();
+        now = { doing, bar: progressBar(stderr, { doing, unit }) };
+      }
+      now.bar(done, total);
+    },
+    clear: () => now?.bar.clear(),
+  };
+}
+
 function wordsOf(done: number, total: number | undefined, rate: number, note: string): Record<string, string> {
   const inWords = (count: number): string => Math.round(count).toLocaleString('en-GB');
   return { done: inWords(done), all: total === undefined ? '?' : inWords(total), rate: inWords(rate), note: note === '' ? '' : ` | ${note}` };

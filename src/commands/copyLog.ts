@@ -12,9 +12,12 @@ const BATCH = 2_000;
 /** Pauses before the target is asked again after it could not be reached, in ms. Then the copy gives up. */
 const PAUSES = [100, 400, 1_600, 6_400];
 
+/** What is copied from. */
+export type CopySource = Pick<EventStore, 'logId' | 'end' | 'readAll' | 'sealed' | 'seal'>;
+
 /** The two logs. */
 export interface CopyDeps {
-  readonly source: EventStore;
+  readonly source: CopySource;
   readonly target: EventStore;
 }
 
@@ -81,7 +84,7 @@ export async function copyLog({ source, target }: CopyDeps, { seal, signal, onPr
   let sealed = false;
 
   /** The log's batches after a position; progress is told as that of `step`. Reads the next while the last is worked on. */
-  async function* batches(step: CopyProgress['step'] | undefined, log: EventStore, after: Position | undefined): AsyncGenerator<readonly RecordedEvent[], void> {
+  async function* batches(step: CopyProgress['step'] | undefined, log: CopySource, after: Position | undefined): AsyncGenerator<readonly RecordedEvent[], void> {
     const end = await log.end();
     const feed = log.readAll(after, {}, { batchSize: BATCH })[Symbol.asyncIterator]();
     try {

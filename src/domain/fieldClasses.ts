@@ -9,12 +9,13 @@ import type { GiftEvent } from './gift.js';
 import type { NotificationEvent } from './notification.js';
 import type { WorkParked } from './parked.js';
 import type { PurchaseEvent } from './purchase.js';
+import type { LogRestored } from './restored.js';
 import type { VoucherCodeEvent } from './voucherCode.js';
 import type { WalletEvent } from './wallet.js';
 
 /** Every event of the domain. */
 export type AnyDomainEvent =
-  | AccessEvent | AccountEvent | CatalogueEvent | GiftEvent | NotificationEvent | PurchaseEvent | VoucherCodeEvent | WalletEvent | WorkParked;
+  | AccessEvent | AccountEvent | CatalogueEvent | GiftEvent | NotificationEvent | LogRestored | PurchaseEvent | VoucherCodeEvent | WalletEvent | WorkParked;
 
 /** The classified fields of one event type; what is named in neither list may be shown. */
 export interface FieldClasses {
@@ -98,6 +99,7 @@ export const FIELD_CLASSES = {
   NotificationStarted: OPEN,
   NotificationSent: OPEN,
   NotificationFailed: OPEN,
+  LogRestored: OPEN,
   WorkParked: OPEN,
   RecordsSeen: OPEN,
   ExportBegun: OPEN,

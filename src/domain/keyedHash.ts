@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto';
 
 /** What is hashed; it separates equal texts of different meaning. */
-export type HashKind = 'phone' | 'username' | 'code' | 'command' | 'transaction' | 'address' | 'refresh';
+export type HashKind = 'phone' | 'username' | 'code' | 'command' | 'transaction' | 'address' | 'refresh' | 'backup';
 
 /** HMAC-SHA-256 under HASH_KEY, cut to 128 bits, as 22 characters of base64url. */
 export type KeyedHash = (kind: HashKind, text: string) => string;

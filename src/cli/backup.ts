@@ -1,0 +1,129 @@
+/** `gift backup FILE`: the embedded event log into one file, while the service goes on (decisions 11). */
+import { existsSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { Command } from 'commander';
+import { BackupExistsError, backupLog } from '../commands/backup/backupLog.js';
+import { type Config, loadConfig } from '../config.js';
+import { keyedHash } from '../domain/keyedHash.js';
+import { findHashKey, HASH_KEY_FILE, TOKEN_KEY_FILE } from '../keys.js';
+import type { EventStore } from '../ports/eventStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import { withLog } from './engines.js';
+import { accessRequest, cliAccess, outputOptions, reasonOf } from './exports.js';
+import { progressBars } from './progress.js';
+import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
+
+interface BackupFlags {
+  readonly reason?: string;
+  readonly json?: true;
+}
+
+/** Something that must be kept beside a backup. */
+interface Kept {
+  readonly what: string;
+  readonly where: string;
+  readonly why: string;
+}
+
+/** The subcommand. */
+export function backupCommand(terminal: Terminal): Command {
+  return outputOptions(
+    new Command('backup')
+      .summary('write the whole event log into a file, while the service goes on')
+      .description(`Writes every event up to this moment into FILE, reads it back, and says its hash, its position and what else must be kept.
+The file holds all personal data and secrets of the log: keep it as you keep the data folder. An EventStoreDB is backed up by its own means, see docs/deployment.md.`)
+      .argument('<file>', 'where the backup goes; nothing may stand there')
+      .option('--reason <text>', 'why; kept with the record that the backup was made'),
+    { csv: false },
+  )
+    .addHelpText('after', `
+Examples:
+  $ gift backup /backups/gift-2026-11-21.log
+  $ gift backup "/backups/gift-$(date +%F).log" --json`)
+    .action(async (file: string, flags: BackupFlags) => runBackup(terminal, file, flags));
+}
+
+async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): Promise<void> {
+  const reason = reasonOf(flags.reason);
+  const path = resolve(file);
+  const { config, set } = settingsOf(terminal.env);
+  if (config.eventStoreUrl !== undefined) throw new CommandFailure('EVENTSTORE_URL is set: the log is in EventStoreDB and is backed up by its own means, see "Backup and restore" in docs/deployment.md');
+  if (existsSync(path)) throw new CommandFailure(`${file} is there already: name another file`);
+  if (!existsSync(dirname(path))) throw new CommandFailure(`there is no folder ${dirname(path)}: make it, or name another file`);
+
+  await withLog(terminal, async ({ events }) => {
+    await record(terminal, events, path, reason);
+    const hashKey = findHashKey(config);
+    const { signal } = terminal;
+    const bars = progressBars(terminal.stderr, 'events');
+    try {
+      const { events: count, position, hash, bytes, log_id, begun_at } = await backupLog(events, {
+        path,
+        hashKeyCheck: hashKey === undefined ? null : keyedHash(hashKey)('backup', events.logId),
+        now: new Date().toISOString(),
+        signal,
+        // Positions of the embedded log count its events.
+        onProgress: (step, done, end) => bars.show(step === 'write' ? 'backing up' : 'reading back', done, end === undefined ? undefined : Number(end)),
+      });
+      bars.clear();
+      const keep = keptBeside(config, set);
+      if (flags.json === true) return await writeLines(terminal.stdout, [JSON.stringify({ action: 'done', file: path, bytes, events: count, position, hash, log_id, begun_at, keep })]);
+      await writeLines(terminal.stdout, [
+        `${count} events of log ${log_id}, up to position ${position ?? 'none'}, are in ${file} (${bytes} bytes)`,
+        `hash ${hash}`,
+        'keep beside it, since it holds neither:',
+        ...keep.map(({ what, where, why }) => `  ${what} (${where}): ${why}`),
+      ]);
+    } catch (error) {
+      bars.clear();
+      throw failureOf(error, file, signal);
+    }
+  });
+}
+
+/** Leaves the record that everything was taken along. A log that can't take it (sealed, on a full disk) is backed up all the same: now more than ever. */
+async function record(terminal: Terminal, events: EventStore, file: string, reason: string | null): Promise<void> {
+  const { recorder, asker } = cliAccess(events);
+  try {
+    await recorder.begin(asker, accessRequest('gift backup', { file }, { personal: true, reason }));
+  } catch (error) {
+    if (!(error instanceof UnavailableError)) throw error;
+    await writeLines(terminal.stderr, [`gift: the log takes no record of this backup (${error.message}); it is made all the same`]);
+  }
+}
+
+function failureOf(error: unknown, file: string, signal: AbortSignal): unknown {
+  if (signal.aborted) return new CommandFailure('interrupted; nothing was left behind', EXIT.interrupted);
+  if (error instanceof BackupExistsError) return new CommandFailure(`${error.message}: name another file`);
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG') return new CommandFailure(`no space left for ${file}: name a file on another disk; nothing was left behind`);
+  if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return new CommandFailure(`this user may not write ${file}: name another file`);
+  return error;
+}
+
+/** The settings, and the names of those that are set. */
+function settingsOf(env: Terminal['env']): { readonly config: Config; readonly set: readonly string[] } {
+  const asked = new Set<string>();
+  const watched = new Proxy(env, {
+    get(target, name) {
+      const value = Reflect.get(target, name) as unknown;
+      if (typeof name === 'string' && typeof value === 'string' && value.trim() !== '') asked.add(name);
+      return value;
+    },
+  });
+  return { config: loadConfig(watched), set: [...asked].toSorted() };
+}
+
+function keptBeside({ dataDir, hashKey, tokenKeys }: Config, set: readonly string[]): Kept[] {
+  const whereOf = (variable: string, given: boolean, file: string): string => {
+    if (given) return `the variable ${variable}`;
+    const path = join(dataDir, file);
+    return existsSync(path) ? path : `neither set here nor in ${path}: find it before you need it`;
+  };
+  const others = set.filter((name) => !['HASH_KEY', 'TOKEN_KEY'].includes(name));
+  return [
+    { what: 'HASH_KEY', where: whereOf('HASH_KEY', hashKey !== undefined, HASH_KEY_FILE), why: 'without it usernames and phone numbers are lost' },
+    { what: 'TOKEN_KEY', where: whereOf('TOKEN_KEY', tokenKeys !== undefined, TOKEN_KEY_FILE), why: 'without it everybody logs in anew' },
+    { what: 'settings', where: others.length === 0 ? 'none is set here' : others.join(', '), why: 'the service is started with the same' },
+  ];
+}

@@ -1,0 +1,198 @@
+/**
+ * A backup of an event log: a text file of lines, each JSON. The first says what it is; then one event a line, as its canonical text (`logHash.ts`);
+ * then how many there are, up to which position, and their hash, which is that of the log itself; the last line is the SHA-256 of everything before it.
+ * So a file that is cut short or altered anywhere is known at once, and an auditor can check it by hand: `sed '1d' FILE | head -n -2 | sha256sum`.
+ */
+import { createHash, type Hash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+import type { EventMetadata, Position, RecordedEvent } from '../../ports/eventStore.js';
+
+/** The format this program writes, and the newest it reads. */
+const FORMAT = 1;
+const CHUNK = 1 << 20;
+/** Longer than any event's line can be: an append has at most 1,000,000 bytes. */
+const MAX_LINE = 4_000_000;
+const LINE_FEED = 10;
+
+const SEAL = '{"sha256":"';
+const sealOf = (all: Hash): string => `${SEAL}${all.digest('hex')}"}\n`;
+
+/** What a backup says of itself at its beginning. */
+export interface BackupHeader {
+  /** The log that it is a backup of. */
+  readonly log_id: string;
+  /** When it was begun: ISO 8601, UTC. */
+  readonly begun_at: string;
+  /** Tells whether a HASH_KEY is the one that the log was made with, without telling the key; null where the key was not known. */
+  readonly hash_key_check: string | null;
+}
+
+/** What it says at its end. */
+export interface BackupFooter {
+  readonly events: number;
+  /** Position of the last event in its log; null for an empty one. */
+  readonly position: Position | null;
+  /** SHA-256 (hex) over the events, as `gift copy` shows it. */
+  readonly hash: string;
+}
+
+/** A file that is no whole backup. The message says what is wrong with it. */
+export class BackupDamagedError extends Error {
+  override readonly name = 'BackupDamagedError';
+}
+
+/** Writes a backup's lines. */
+export interface BackupWriter {
+  /** Canonical texts of events. */
+  add(texts: readonly string[]): Promise<void>;
+  /** The rest; on disk when it resolves. */
+  finish(footer: BackupFooter): Promise<void>;
+}
+
+/** Begins a backup in an open, empty file. */
+export async function writeBackup(file: FileHandle, header: BackupHeader): Promise<BackupWriter> {
+  const all = createHash('sha256');
+  const write = async (text: string, hashed = true): Promise<void> => {
+    const bytes = Buffer.from(text);
+    if (hashed) all.update(bytes);
+    for (let written = 0; written < bytes.length; ) written += (await file.write(bytes, written)).bytesWritten;
+  };
+  await write(`${JSON.stringify({ gift_backup: FORMAT, ...header })}\n`);
+  return {
+    add: async (texts) => (texts.length === 0 ? undefined : write(`${texts.join('\n')}\n`)),
+    async finish(footer) {
+      await write(`${JSON.stringify(footer)}\n`);
+      await write(sealOf(all), false);
+      await file.sync();
+    },
+  };
+}
+
+/** What is known of a backup that is whole. */
+export interface Backup extends BackupHeader, BackupFooter {
+  readonly bytes: number;
+}
+
+/**
+ * Reads a backup from end to end and holds it against its hashes.
+ * @param onProgress told now and then how many events have been read
+ * @throws BackupDamagedError; the file system's errors; what `signal` was aborted with
+ */
+export async function checkBackup(path: string, { signal, onProgress }: { readonly signal?: AbortSignal; readonly onProgress?: (events: number) => void } = {}): Promise<Backup> {
+  const all = createHash('sha256');
+  const events = createHash('sha256');
+  let header: BackupHeader | undefined;
+  let bytes = 0;
+  let count = 0;
+  // The last two lines are no events: each line waits for the two after it.
+  let before: Buffer | undefined;
+  let last: Buffer | undefined;
+  for await (const lines of linesOf(path)) {
+    signal?.throwIfAborted();
+    for (const line of lines) {
+      bytes += line.length;
+      if (header === undefined) {
+        header = headerOf(line);
+        all.update(line);
+        continue;
+      }
+      if (before !== undefined) {
+        take(all, events, before);
+        count += 1;
+      }
+      before = last;
+      last = line;
+    }
+    onProgress?.(count);
+  }
+  if (header === undefined) throw new BackupDamagedError('is empty');
+  if (before === undefined || last?.toString('latin1', 0, SEAL.length) !== SEAL) throw new BackupDamagedError('is cut short, or its end has been altered');
+  all.update(before);
+  if (last.toString() !== sealOf(all)) throw new BackupDamagedError('has been altered: it is not what its hash says');
+  const footer = parsed(before) as BackupFooter | undefined;
+  if (footer?.events !== count || footer.hash !== events.digest('hex')) throw new BackupDamagedError('contradicts itself: it does not hold the events that it says');
+  return { ...header, ...footer, bytes };
+}
+
+function take(all: Hash, events: Hash, line: Buffer): void {
+  all.update(line);
+  events.update(line);
+}
+
+/** The events of a checked backup, in batches of `size`; positions are their numbers, from 1. @throws BackupDamagedError where it has changed since */
+export async function* eventsOfBackup(path: string, { events: count }: Pick<Backup, 'events'>, size: number): AsyncGenerator<RecordedEvent[], void> {
+  let batch: RecordedEvent[] = [];
+  let number = 0;
+  let first = true;
+  for await (const lines of linesOf(path)) {
+    for (const line of lines) {
+      if (first) {
+        first = false;
+        continue;
+      }
+      if (number === count) break;
+      batch.push(eventOf(line, ++number));
+      if (batch.length < size) continue;
+      yield batch;
+      batch = [];
+    }
+  }
+  if (batch.length > 0) yield batch;
+  if (number < count) throw new BackupDamagedError('is cut short: it was whole a moment ago');
+}
+
+type EventLine = readonly [stream: string, revision: number, id: string, type: string, at: string, data: object, metadata: EventMetadata];
+
+function eventOf(line: Buffer, number: number): RecordedEvent {
+  const found = parsed(line);
+  if (!Array.isArray(found) || found.length !== 7) throw new BackupDamagedError(`has been altered: line ${number + 1} is no event`);
+  const [stream, revision, id, type, at, data, metadata] = found as unknown as EventLine;
+  return { stream, revision, id, type, at, data, metadata, position: positionOf(number) };
+}
+
+/** The position of the `number`th event of a backup. */
+export function positionOf(number: number): Position {
+  return String(number).padStart(16, '0');
+}
+
+function headerOf(line: Buffer): BackupHeader {
+  const found = parsed(line) as (Partial<BackupHeader> & { readonly gift_backup?: unknown }) | undefined;
+  if (typeof found?.gift_backup !== 'number' || typeof found.log_id !== 'string') throw new BackupDamagedError('is no backup of gift, or its beginning has been altered');
+  if (found.gift_backup > FORMAT) throw new BackupDamagedError(`is of format ${found.gift_backup}: use the program that made it, or a newer one`);
+  return { log_id: found.log_id, begun_at: String(found.begun_at), hash_key_check: found.hash_key_check ?? null };
+}
+
+function parsed(line: Buffer): unknown {
+  try {
+    const value: unknown = JSON.parse(line.toString());
+    return value instanceof Object ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The file's lines with their line feeds, some at a time. @throws BackupDamagedError for an end without a line feed, or a line that is too long */
+async function* linesOf(path: string): AsyncGenerator<Buffer[], void> {
+  const file = await open(path, 'r');
+  try {
+    let rest = Buffer.alloc(0);
+    for (;;) {
+      const chunk = Buffer.allocUnsafe(CHUNK);
+      const { bytesRead } = await file.read(chunk, 0, CHUNK);
+      if (bytesRead === 0) break;
+      const text = rest.length === 0 ? chunk.subarray(0, bytesRead) : Buffer.concat([rest, chunk.subarray(0, bytesRead)]);
+      const lines: Buffer[] = [];
+      let from = 0;
+      for (let end = text.indexOf(LINE_FEED); end >= 0; end = text.indexOf(LINE_FEED, from)) {
+        lines.push(text.subarray(from, end + 1));
+        from = end + 1;
+      }
+      rest = text.subarray(from);
+      if (rest.length > MAX_LINE) throw new BackupDamagedError('is no backup of gift, or has been altered: a line of it is too long');
+      if (lines.length > 0) yield lines;
+    }
+    if (rest.length > 0) throw new BackupDamagedError('is cut short: its last line is not whole');
+  } finally {
+    await file.close();
+  }
+}
