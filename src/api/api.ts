@@ -98,7 +98,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     ...categoryRoutes({ catalogue, publicUrl }),
     ...tileRoutes({ catalogue }),
     ...(await stripeRoutes(options, deps)),
-    ...opsRoutes({ gifts: deps, engines, models }),
+    ...opsRoutes({ gifts: deps, engines, models, payments: config }),
     ...launchPageRoutes({ ...deps, ...(config.appUrl === undefined ? {} : { appUrl: config.appUrl }) }),
   ];
   const seesCatalogue: Follower = {

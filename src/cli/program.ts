@@ -7,6 +7,7 @@ import { backupCommand } from './backup.js';
 import { copyCommand } from './copy.js';
 import { historyCommand } from './history.js';
 import { importCommand } from './import.js';
+import { reconcileCommand } from './reconcile.js';
 import { refundCommand, refundsCommand } from './refund.js';
 import { projectionsCommand } from './projections.js';
 import { restoreCommand } from './restore.js';
@@ -25,6 +26,7 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
   gift.addCommand(copyCommand(terminal));
   gift.addCommand(backupCommand(terminal));
   gift.addCommand(restoreCommand(terminal));
+  gift.addCommand(new Command('payments').summary('compare payments with their provider').description('What auditors and support do with payments.').addCommand(reconcileCommand(terminal)));
   gift.addCommand(new Command('purchases').summary('refund purchases').description('What support does with purchases.').addCommand(refundCommand(terminal)).addCommand(refundsCommand(terminal)));
   gift.addCommand(historyCommand(terminal));
   gift.addCommand(projectionsCommand(terminal));

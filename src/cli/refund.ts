@@ -6,16 +6,16 @@ import { listRefunds, refundGifts, type RefundStanding } from '../commands/refun
 import { giftIdOf } from '../domain/giftIds.js';
 import { Refusal } from '../domain/refusal.js';
 import { withLog } from './engines.js';
+import { neededReason } from './exports.js';
 import { jsonLine, tableLines } from './output.js';
 import { CommandFailure, commandLineCaller, EXIT, type Terminal, writeLines } from './terminal.js';
 
-const MAX_REASON = 500;
 const WAIT_S = 30;
 
 interface RefundFlags {
   readonly gift?: readonly string[];
   readonly voided?: true;
-  readonly reason: string;
+  readonly reason?: string;
   readonly wait: string;
   readonly json?: true;
 }
@@ -29,7 +29,7 @@ once asked for it is done, whatever happens, and never twice. Expired gifts are 
     .argument('<transaction>', 'the transaction\'s id')
     .option('--gift <id...>', 'only these gifts (id or shortcode; may be repeated); default: all that belong to no refund yet and can be cancelled')
     .option('--voided', 'refund gifts with a voucher too: their codes have been made worthless')
-    .requiredOption('--reason <text>', 'why; kept with what is appended')
+    .option('--reason <text>', 'why; kept with what is appended')
     .option('--wait <seconds>', 'how long to wait for its end', String(WAIT_S))
     .option('--json', 'one JSON object on standard output')
     .addHelpText('after', `
@@ -60,8 +60,7 @@ Example:
 }
 
 async function runRefund(terminal: Terminal, transactionId: string, { gift, voided, reason, wait, json }: RefundFlags): Promise<void> {
-  const text = reason.trim();
-  if (text === '' || text.length > MAX_REASON) throw new CommandFailure(`--reason must have 1 to ${MAX_REASON} characters`, EXIT.usage);
+  const text = neededReason(reason, 'refund');
   if (!/^\d{1,5}$/.test(wait)) throw new CommandFailure(`--wait must be a whole number of seconds, not ${JSON.stringify(wait)}`, EXIT.usage);
   const giftIds = gift?.map((identifier) => {
     const id = giftIdOf(identifier);

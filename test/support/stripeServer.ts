@@ -10,8 +10,8 @@ import { type Answered, type Asked, openStandIn, type StandIn } from './standIn.
 export interface StripeIntent {
   readonly id: string;
   readonly object: 'payment_intent';
-  readonly amount: number;
-  readonly currency: string;
+  amount: number;
+  currency: string;
   readonly customer: string | null;
   readonly payment_method: string | null;
   readonly metadata: Readonly<Record<string, string>>;
@@ -180,11 +180,29 @@ export async function openStripeServer(): Promise<StripeServer> {
     return { status: 200, body: { ...made } };
   };
 
-  const listRefunds = (query: URLSearchParams): Answered => {
-    const all = refunds.filter(({ payment_intent }) => payment_intent === query.get('payment_intent'));
+  const within = (query: URLSearchParams, created: number): boolean =>
+    created >= Number(query.get('created[gte]') ?? 0) && created < Number(query.get('created[lt]') ?? Number.POSITIVE_INFINITY);
+
+  /** Most recent first. */
+  const page = (query: URLSearchParams, url: string, all: readonly { readonly id: string }[]): Answered => {
     const start = query.has('starting_after') ? all.findIndex(({ id }) => id === query.get('starting_after')) + 1 : 0;
     const end = start + Number(query.get('limit') ?? 10);
-    return { status: 200, body: { object: 'list', url: '/v1/refunds', has_more: end < all.length, data: all.slice(start, end).map((one) => ({ ...one })) } };
+    return { status: 200, body: { object: 'list', url, has_more: end < all.length, data: all.slice(start, end).map((one) => ({ ...one })) } };
+  };
+
+  const expanded = (one: StripeRefund, by: URLSearchParams, name: string): object =>
+    [...by.values()].includes(name) ? { ...one, payment_intent: intents.find(({ id }) => id === one.payment_intent) ?? one.payment_intent } : one;
+
+  const listRefunds = (query: URLSearchParams): Answered => {
+    const all = refunds.filter(({ payment_intent, created }) => within(query, created) && (!query.has('payment_intent') || payment_intent === query.get('payment_intent')));
+    return page(query, '/v1/refunds', all.map((one) => expanded(one, query, 'data.payment_intent')) as { id: string }[]);
+  };
+
+  const listCharges = (query: URLSearchParams): Answered => {
+    const all = intents.toReversed().filter(({ latest_charge, created }) => latest_charge !== null && within(query, created));
+    return page(query, '/v1/charges', all.map(({ id, amount, currency, metadata, created, status, latest_charge }) => ({
+      id: latest_charge ?? '', object: 'charge', amount, currency, metadata, created, payment_intent: id, status: status === 'succeeded' ? 'succeeded' : 'failed',
+    })));
   };
 
   const search = (query: string): Answered => {
@@ -195,6 +213,12 @@ export async function openStripeServer(): Promise<StripeServer> {
   };
 
   const route = ({ method, path, query, body }: Asked): Answered => {
+    if (path === '/v1/charges') return listCharges(query);
+    const refundId = /^\/v1\/refunds\/(\w+)$/.exec(path)?.[1];
+    if (refundId !== undefined) {
+      const found = refunds.find((one) => one.id === refundId);
+      return found === undefined ? failure(404, { type: 'invalid_request_error', code: 'resource_missing', message: `No such refund: '${refundId}'` }) : { status: 200, body: expanded(found, query, 'payment_intent') };
+    }
     if (path === '/v1/refunds') return method === 'POST' ? refund(new URLSearchParams(body)) : listRefunds(query);
     const [, id, action] = /^\/v1\/payment_intents(?:\/(\w+))?(?:\/(\w+))?$/.exec(path) ?? [];
     if (method === 'POST' && id === undefined) return create(new URLSearchParams(body));

@@ -1,12 +1,14 @@
 /** All routes under `/ops`: each resource's file gives its own, `frame.ts` makes them routes. */
 import { accessRecorder } from '../../commands/recordAccess.js';
 import type { Engines } from '../../engines.js';
+import type { ProviderSettings } from '../../providerSettings.js';
 import type { ReadModels } from '../../readModels.js';
 import type { GiftRouteDeps } from '../giftDeps.js';
 import type { Route } from '../route.js';
 import { accessRoutes } from './access.js';
 import { giftAuditRoutes } from './gifts.js';
 import { type OpsRoute, opsRoute } from './frame.js';
+import { reconciliationRoutes } from './reconciliation.js';
 import { refundRoutes } from './refunds.js';
 
 /** What they work with. */
@@ -15,11 +17,13 @@ export interface OpsDeps {
   readonly gifts: GiftRouteDeps;
   readonly engines: Engines;
   readonly models: ReadModels;
+  /** Who takes the money. */
+  readonly payments: Pick<ProviderSettings, 'payments' | 'stripe'>;
 }
 
 /** The routes. */
 export function opsRoutes(deps: OpsDeps): Route[] {
   const access = accessRecorder(deps.engines.events, deps.gifts.now);
-  const routes: OpsRoute[] = [...accessRoutes(deps), ...giftAuditRoutes(deps), ...refundRoutes(deps)];
+  const routes: OpsRoute[] = [...accessRoutes(deps), ...giftAuditRoutes(deps), ...refundRoutes(deps), ...reconciliationRoutes(deps)];
   return routes.map((route) => opsRoute(access, route));
 }

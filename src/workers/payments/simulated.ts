@@ -29,7 +29,15 @@ export interface PaymentProvider {
   lookUpRefund(request: RefundLookup): Promise<RefundLookupReply>;
 }
 
-const PROVIDER = 'simulated';
+/** Who answered, in events. */
+export const PROVIDER = 'simulated';
+/** Keys of its ledger, before the transaction's id or the refund's id and attempt. */
+export const CHARGE_PREFIX = 'charge/';
+export const REFUND_PREFIX = 'refund/';
+
+/** An answer as its ledger keeps it, with what was asked: pence, the transaction, ms since the epoch. */
+export type SimulatedEntry<R extends object> = R & { readonly amount?: number; readonly transaction_id?: string; readonly at?: number };
+
 const LEDGER_MS = 48 * 3_600_000;
 const SLOW_MS = 3_000;
 const FLAKY_FAILURES = 2;
@@ -41,19 +49,11 @@ const ACTION = 'use_stripe_sdk';
 /** Stripe's word for a buyer who could not prove who they are. */
 const NOT_PROVED = 'payment_intent_authentication_failure';
 
-/** A payment that waits for its buyer, with the card that decides what comes of it. */
-type Waiting = AuthenticationReply & { readonly reference: string };
-/** A transaction in the ledger. */
-type Entry = ChargeReply | Waiting;
+/** A transaction in the ledger. A payment that waits for its buyer is kept with the card that decides what comes of it. */
+type Entry = SimulatedEntry<ChargeReply | (AuthenticationReply & { readonly reference: string })>;
 
 /** The simulated provider's name of a transaction's payment. */
 const idOf = (transactionId: string): string => `ch_simulated_${transactionId}`;
-
-function replyOf(entry: Entry): ChargeReply | AuthenticationReply {
-  if (entry.outcome !== 'authentication') return entry;
-  const { reference: _, ...reply } = entry;
-  return reply;
-}
 
 /** What can be done to it beside what a provider does. */
 export interface SimulatedPayments extends PaymentProvider {
@@ -66,9 +66,9 @@ export interface SimulatedPayments extends PaymentProvider {
  * @param records its ledger, kept for 48 h. `now`: milliseconds since the epoch.
  */
 export function simulatedPayments(records: Records, now: () => number): SimulatedPayments {
-  const keyOf = (transactionId: string): string => `charge/${transactionId}`;
+  const keyOf = (transactionId: string): string => `${CHARGE_PREFIX}${transactionId}`;
 
-  const refundKey = (refundId: string, attempt: number): string => `refund/${refundId}/${attempt}`;
+  const refundKey = (refundId: string, attempt: number): string => `${REFUND_PREFIX}${refundId}/${attempt}`;
 
   const trouble = async (transactionId: string): Promise<void> => {
     const key = `chargeFailures/${transactionId}`;
@@ -80,26 +80,30 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
   };
 
   /** Keeps an answer, unless another one has been kept meanwhile. @returns the one that holds */
-  const keep = async <E extends Entry>(transactionId: string, entry: E, expected: number): Promise<Entry> => {
+  const keep = async (transactionId: string, entry: Entry, expected: number): Promise<Entry> => {
     const key = keyOf(transactionId);
     if ((await records.put(key, entry, { expected, expiresAt: now() + LEDGER_MS })) !== undefined) return entry;
     return (await records.get<Entry>(key))?.value ?? entry;
   };
-  const charged = (transactionId: string): ChargeReply => ({ outcome: 'charged', provider: PROVIDER, charge_id: idOf(transactionId), simulated: true });
-  const declined = (code: string): ChargeReply => ({ outcome: 'declined', provider: PROVIDER, code, simulated: true });
+  /** `code` absent: charged. */
+  const settled = (transactionId: string, code: string | undefined): ChargeReply =>
+    code === undefined
+      ? { outcome: 'charged', provider: PROVIDER, charge_id: idOf(transactionId), simulated: true }
+      : { outcome: 'declined', provider: PROVIDER, code, simulated: true };
 
   return {
-    async charge({ transaction_id, payment_reference }) {
+    async charge({ transaction_id, amount, payment_reference }) {
+      const asked = { amount, at: now() };
       const known = await records.get<Entry>(keyOf(transaction_id));
       if (known !== undefined) return replyOf(known.value);
       if (payment_reference === 'pm_card_slow') await sleep(SLOW_MS);
       if (payment_reference === 'pm_card_flaky') await trouble(transaction_id);
       if (needsAuthentication(payment_reference)) {
-        const waiting: Waiting = { outcome: 'authentication', provider: PROVIDER, payment_id: idOf(transaction_id), action: ACTION, simulated: true, reference: payment_reference };
-        return replyOf(await keep(transaction_id, waiting, 0));
+        const waiting = { outcome: 'authentication', provider: PROVIDER, payment_id: idOf(transaction_id), action: ACTION, simulated: true, reference: payment_reference } as const;
+        return replyOf(await keep(transaction_id, { ...waiting, ...asked }, 0));
       }
       const code = declineCodeOf(payment_reference);
-      return replyOf(await keep(transaction_id, code === undefined ? charged(transaction_id) : declined(code), 0));
+      return replyOf(await keep(transaction_id, { ...settled(transaction_id, code), ...asked }, 0));
     },
 
     async lookUp({ transaction_id }) {
@@ -109,9 +113,11 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
 
     async cancel({ transaction_id, code }) {
       const known = await records.get<Entry>(keyOf(transaction_id));
-      const entry = known === undefined || known.value.outcome === 'authentication' ? await keep(transaction_id, declined(code), known?.version ?? 0) : known.value;
-      if (entry.outcome === 'authentication') throw new Error('the simulated provider lost a race');
-      return entry;
+      if (known !== undefined && known.value.outcome !== 'authentication') return replyOf(known.value);
+      const { amount } = known?.value ?? {};
+      const kept = await keep(transaction_id, { ...settled(transaction_id, code), ...(amount === undefined ? {} : { amount }), at: now() }, known?.version ?? 0);
+      if (kept.outcome === 'authentication') throw new Error('the simulated provider was asked for the charge meanwhile');
+      return replyOf(kept);
     },
 
     async action({ transaction_id }) {
@@ -125,26 +131,34 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
 
     async authenticate(transactionId, proves) {
       const known = await records.get<Entry>(keyOf(transactionId));
-      if (known?.value.outcome !== 'authentication') return known === undefined ? undefined : known.value;
+      if (known === undefined) return undefined;
+      if (known.value.outcome !== 'authentication') return replyOf(known.value);
       const code = proves ? afterAuthentication(known.value.reference) : NOT_PROVED;
-      const entry = await keep(transactionId, code === undefined ? charged(transactionId) : declined(code), known.version);
-      return entry.outcome === 'authentication' ? undefined : entry;
+      const { amount } = known.value;
+      const kept = await keep(transactionId, { ...settled(transactionId, code), ...(amount === undefined ? {} : { amount }), at: now() }, known.version);
+      return kept.outcome === 'authentication' ? undefined : replyOf(kept);
     },
 
-    async refund({ refund_id, attempt, payment_reference, provider }) {
+    async refund({ refund_id, attempt, transaction_id, amount, payment_reference, provider }) {
       refuseForeign(provider, PROVIDER);
       const reply: RefundReply =
         payment_reference === REFUND_FAILS
           ? { outcome: 'refused', provider: PROVIDER, code: 'expired_or_canceled_card', simulated: true }
           : { outcome: 'refunded', provider: PROVIDER, refund_ref: `re_simulated_${refund_id}_${attempt}`, simulated: true };
       const key = refundKey(refund_id, attempt);
-      if ((await records.put(key, reply, { expected: 0, expiresAt: now() + LEDGER_MS })) !== undefined) return reply;
-      return (await records.get<RefundReply>(key))?.value ?? reply;
+      const entry: SimulatedEntry<RefundReply> = { ...reply, amount, transaction_id, at: now() };
+      if ((await records.put(key, entry, { expected: 0, expiresAt: now() + LEDGER_MS })) !== undefined) return reply;
+      return replyOf((await records.get<SimulatedEntry<RefundReply>>(key))?.value ?? reply);
     },
 
     async lookUpRefund({ refund_id, attempt, provider }) {
       refuseForeign(provider, PROVIDER);
-      return (await records.get<RefundReply>(refundKey(refund_id, attempt)))?.value ?? { outcome: 'never' };
+      const known = await records.get<SimulatedEntry<RefundReply>>(refundKey(refund_id, attempt));
+      return known === undefined ? { outcome: 'never' } : replyOf(known.value);
     },
   };
+}
+
+function replyOf<R extends object>({ amount: _amount, transaction_id: _transaction, at: _at, reference: _reference, ...reply }: SimulatedEntry<R> & { readonly reference?: string }): R {
+  return reply as unknown as R;
 }

@@ -1,0 +1,94 @@
+/** The payment provider's ledger against the log, to the penny. */
+import { type DayReport, dayOf, reconcileDay, reconciliationReport } from '../../audit/reconcileDay.js';
+import type { Difference } from '../../audit/reconcile.js';
+import { DEFAULT_ZONE, TimeError } from '../../audit/times.js';
+import { HttpError } from '../errors.js';
+import type { Exported, OpsRoute } from './frame.js';
+import type { OpsDeps } from './routes.js';
+
+/** The routes. */
+export function reconciliationRoutes({ engines: { events, store }, payments, gifts }: OpsDeps): OpsRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/ops/payments/reconciliation',
+      summary: "Compare a day of the payment provider with the log",
+      description:
+        "Compares the provider's own list of charges and refunds, and the prepaid wallets, with what the log says of a day. Newline-delimited JSON: a line `{action: \"difference\", …}` for each " +
+        '(`what`: `missing_here`, `missing_there`, `amount`, `currency`, `state`), then one `{action: "done", …}` with the sums of both sides. Without that last line the comparison was broken off.',
+      tag: 'Audit',
+      roles: ['auditor', 'support'],
+      query: {
+        type: 'object',
+        required: ['day'],
+        properties: {
+          day: { type: 'string', format: 'date', description: 'The day, `YYYY-MM-DD`; one that is not over ends now.', 'x-errors': { format: 'day must be a date such as 2026-05-04' } },
+          time_zone: { type: 'string', maxLength: 64, default: DEFAULT_ZONE, description: 'Whose day.' },
+        },
+      },
+      answers: [{ status: 200, description: 'The differences, and the report.', contentType: 'application/x-ndjson' }],
+      errors: [],
+      async handle({ query }) {
+        const day = understood(() => dayOf(query['day'] as string, query['time_zone'] as string, { now: Date.parse(gifts.now()), settings: payments }));
+        const deps = { events, records: store.records, settings: payments };
+        return {
+          contentType: 'application/x-ndjson',
+          records: () => exported((tell, signal) => reconcileDay(deps, day, tell, signal), (report, differences) => reconciliationReport(day, report, differences)),
+        };
+      },
+    },
+  ];
+}
+
+/** Gives differences out as they are found, at the speed of the reader; ends the comparison when the reader goes away. */
+async function* exported(run: (tell: (difference: Difference) => Promise<void>, signal: AbortSignal) => Promise<DayReport>, last: (report: DayReport, differences: number) => object): AsyncGenerator<Exported> {
+  const found: { readonly difference: Difference; readonly taken: () => void }[] = [];
+  const abort = new AbortController();
+  let wake = (): void => undefined;
+  let ended = false;
+  const tell = async (difference: Difference): Promise<void> => {
+    if (abort.signal.aborted) return;
+    await new Promise<void>((taken) => {
+      found.push({ difference, taken });
+      wake();
+    });
+  };
+  const comparing = run(tell, abort.signal).finally(() => {
+    ended = true;
+    wake();
+  });
+  // Its failure is thrown where it is waited for.
+  comparing.catch(() => undefined);
+  let count = 0;
+  try {
+    for (;;) {
+      const [one] = found;
+      if (one !== undefined) {
+        count++;
+        yield { text: `${JSON.stringify({ action: 'difference', ...one.difference })}\n`, count: 1, position: null };
+        found.shift();
+        one.taken();
+      } else if (ended) {
+        break;
+      } else {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    }
+    yield { text: `${JSON.stringify(last(await comparing, count))}\n`, count: 0, position: null };
+  } finally {
+    abort.abort();
+    for (const { taken } of found) taken();
+    await comparing.catch(() => undefined);
+  }
+}
+
+function understood<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof TimeError) throw new HttpError('schema', { message: error.message });
+    throw error;
+  }
+}

@@ -1,0 +1,218 @@
+/**
+ * Compares what a payment provider says that it has done on a day with what the log says, to the penny: every charge and refund of the one must stand in the other.
+ * Both are read in spans of time side by side, so memory stays as large as the busiest span. The two clocks differ, and an answer may have been recorded on
+ * another day than the money moved: what has found no counterpart after a while is looked up by its id, wherever it stands.
+ */
+import { type PaymentCharged, transactionStream } from '../domain/purchase.js';
+import type { GiftsRefunded } from '../domain/refund.js';
+import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
+import type { LedgerEntry, PaymentLedger } from '../workers/payments/ledger.js';
+import { openSpanFeed } from './spanFeed.js';
+
+/** What is wrong: it stands only there, only here, or both disagree. */
+export type DifferenceKind = 'missing_here' | 'missing_there' | 'amount' | 'currency' | 'state';
+
+/** One difference between the provider's ledger (`there`) and the log (`here`). Money is of the currency's smallest unit. */
+export interface Difference {
+  readonly what: DifferenceKind;
+  readonly kind: LedgerEntry['kind'];
+  readonly provider: string;
+  /** The provider's id: a charge's, a refund's. */
+  readonly id: string;
+  readonly transaction_id: string | null;
+  readonly here: { readonly amount: number; readonly at: string } | null;
+  readonly there: { readonly amount: number | null; readonly currency: string; readonly at: string; readonly status: string } | null;
+  /** In words, for a person. */
+  readonly detail: string;
+}
+
+/** How many and how much, pence. */
+export interface Sums {
+  readonly charges: number;
+  readonly charged: number;
+  readonly refunds: number;
+  readonly refunded: number;
+}
+
+/** What a comparison came to. Sums count each side's day by its own clock. */
+export interface Reconciled {
+  readonly provider: string;
+  readonly here: Sums;
+  readonly there: Sums;
+  /** Entries whose counterpart was recorded much later, or on another day: found by their id. */
+  readonly looked_up: number;
+  readonly differences: number;
+}
+
+/** The day, ms since the epoch: from its first up to but not its last. */
+export interface Day {
+  readonly from: number;
+  readonly to: number;
+}
+
+const SPAN_MS = 15 * 60_000;
+const CURRENCY = 'gbp';
+/** Looked up at once. */
+const SIDE_BY_SIDE = 8;
+
+/** Money that the log says has moved. */
+interface Here {
+  readonly kind: LedgerEntry['kind'];
+  readonly id: string;
+  readonly transactionId: string;
+  readonly amount: number;
+  readonly at: string;
+}
+
+type Tally = { -readonly [K in keyof Sums]: Sums[K] };
+const nothing = (): Tally => ({ charges: 0, charged: 0, refunds: 0, refunded: 0 });
+
+function count(sums: Tally, kind: LedgerEntry['kind'], amount: number): void {
+  if (kind === 'charge') {
+    sums.charges++;
+    sums.charged += amount;
+  } else {
+    sums.refunds++;
+    sums.refunded += amount;
+  }
+}
+
+/**
+ * Compares, and gives each difference to `tell`. An aborted `signal` ends it with its reason. `others`: what the log says of other providers, uncompared.
+ * @throws what the ledger throws; UnavailableError
+ */
+export async function reconcile(
+  events: EventStore,
+  ledger: PaymentLedger,
+  day: Day,
+  tell: (difference: Difference) => Promise<void> | void,
+  signal?: AbortSignal,
+): Promise<{ readonly reconciled: Reconciled; readonly others: ReadonlyMap<string, Sums> }> {
+  const feed = await openSpanFeed(events, day.from, { types: ['PaymentCharged', 'GiftsRefunded'] });
+  const here = nothing();
+  const there = nothing();
+  const others = new Map<string, Tally>();
+  let lookedUp = 0;
+  let differences = 0;
+  /** Without a counterpart yet: of this span, and of the one before. */
+  let ours = [new Map<string, Here>(), new Map<string, Here>()] as const;
+  let theirs = [new Map<string, LedgerEntry>(), new Map<string, LedgerEntry>()] as const;
+
+  const take = <T>(maps: readonly [Map<string, T>, Map<string, T>], key: string): T | undefined => {
+    for (const map of maps) {
+      const found = map.get(key);
+      if (map.delete(key)) return found;
+    }
+    return undefined;
+  };
+  const report = async (found: readonly Difference[]): Promise<void> => {
+    for (const difference of found) {
+      differences++;
+      await tell(difference);
+    }
+  };
+  const resolveOurs = async (one: Here): Promise<void> => {
+    const found = await ledger.find(one.kind, one.id, one.transactionId);
+    if (found === undefined) return report([missing('missing_there', ledger.provider, one, undefined, `${ledger.provider} knows no such ${one.kind}`)]);
+    lookedUp++;
+    return report(compare(ledger.provider, one, found));
+  };
+  const resolveTheirs = async (one: LedgerEntry): Promise<void> => {
+    const { found, why } = await inLog(events, one);
+    if (found === undefined) return report([missing('missing_here', ledger.provider, undefined, one, why)]);
+    lookedUp++;
+    return report(compare(ledger.provider, found, one));
+  };
+
+  try {
+    for (let from = day.from; from < day.to; from += SPAN_MS) {
+      signal?.throwIfAborted();
+      const to = Math.min(from + SPAN_MS, day.to);
+      for await (const page of ledger.list(from, to)) {
+        for (const entry of page) {
+          if (!entry.moved) continue;
+          count(there, entry.kind, entry.amount ?? 0);
+          const known = take(ours, keyOf(entry));
+          if (known === undefined) theirs[0].set(keyOf(entry), entry);
+          else await report(compare(ledger.provider, known, entry));
+        }
+        signal?.throwIfAborted();
+      }
+      for await (const event of feed.until(to, to === day.to)) {
+        const { provider, ...one } = hereOf(event);
+        // Nothing was to pay: nobody was asked.
+        if (one.amount === 0) continue;
+        if (provider !== ledger.provider) {
+          const sums = others.get(provider) ?? nothing();
+          count(sums, one.kind, one.amount);
+          others.set(provider, sums);
+          continue;
+        }
+        count(here, one.kind, one.amount);
+        const known = take(theirs, keyOf(one));
+        if (known === undefined) ours[0].set(keyOf(one), one);
+        else await report(compare(ledger.provider, one, known));
+      }
+      await each(ours[1], resolveOurs);
+      await each(theirs[1], resolveTheirs);
+      ours = [new Map(), ours[0]];
+      theirs = [new Map(), theirs[0]];
+    }
+    await each(ours[1], resolveOurs);
+    await each(theirs[1], resolveTheirs);
+  } finally {
+    await feed.close();
+  }
+  return { reconciled: { provider: ledger.provider, here, there, looked_up: lookedUp, differences }, others };
+}
+
+const keyOf = ({ kind, id }: { readonly kind: string; readonly id: string }): string => `${kind} ${id}`;
+
+async function each<T>(map: Map<string, T>, resolve: (one: T) => Promise<void>): Promise<void> {
+  const all = [...map.values()];
+  for (let at = 0; at < all.length; at += SIDE_BY_SIDE) await Promise.all(all.slice(at, at + SIDE_BY_SIDE).map(resolve));
+}
+
+function hereOf(event: RecordedEvent): Here & { readonly provider: string } {
+  const known = event as unknown as PaymentCharged | GiftsRefunded;
+  const transactionId = event.stream.slice(transactionStream('').length);
+  const { provider, amount } = known.data;
+  if (known.type === 'PaymentCharged') return { provider, kind: 'charge', id: known.data.charge_id, transactionId, amount, at: event.at };
+  return { provider, kind: 'refund', id: known.data.refund_ref, transactionId, amount, at: event.at };
+}
+
+/** The provider's entry in its transaction's stream, on whatever day: the first event there that names it. */
+async function inLog(events: EventStore, { kind, id, transactionId }: LedgerEntry): Promise<{ found?: Here; why: string }> {
+  if (transactionId === null) return { why: 'it names no transaction of this service' };
+  const history = await events.read(transactionStream(transactionId));
+  if (history.length === 0) return { why: 'its transaction is unknown here' };
+  const field = kind === 'charge' ? 'charge_id' : 'refund_ref';
+  for (const event of history) {
+    const data = event.data as Readonly<Record<string, unknown>>;
+    if (data[field] === id && typeof data['amount'] === 'number') return { found: { kind, id, transactionId, amount: data['amount'], at: event.at }, why: '' };
+  }
+  if (kind === 'refund') return { why: 'its transaction has no such refund' };
+  if (history.some(({ type }) => type === 'PaymentCharged')) return { why: 'its transaction was charged by another one: charged twice' };
+  return { why: history.some(({ type }) => type === 'PaymentDeclined') ? 'its transaction was declined' : 'its transaction is not settled yet' };
+}
+
+function compare(provider: string, here: Here, there: LedgerEntry): Difference[] {
+  const { kind, id, transactionId } = here;
+  const of = (what: DifferenceKind, detail: string): Difference => ({
+    what, kind, provider, id, transaction_id: transactionId, here: { amount: here.amount, at: here.at }, there: shown(there), detail,
+  });
+  const differences: Difference[] = [];
+  if (!there.moved) differences.push(of('state', `the log counts it, ${provider} says ${there.status}`));
+  if (there.currency !== CURRENCY) differences.push(of('currency', `${there.currency} instead of ${CURRENCY}`));
+  if (there.amount !== undefined && there.amount !== here.amount) differences.push(of('amount', `${here.amount} here, ${there.amount} there`));
+  return differences;
+}
+
+function missing(what: 'missing_here' | 'missing_there', provider: string, here: Here | undefined, there: LedgerEntry | undefined, detail: string): Difference {
+  const one = here ?? there;
+  if (one === undefined) throw new Error('something must be missing');
+  const { kind, id, transactionId: transaction_id } = one;
+  return { what, kind, provider, id, transaction_id, here: here === undefined ? null : { amount: here.amount, at: here.at }, there: there === undefined ? null : shown(there), detail };
+}
+
+const shown = ({ amount, currency, at, status }: LedgerEntry): NonNullable<Difference['there']> => ({ amount: amount ?? null, currency, at, status });
