@@ -1,0 +1,151 @@
+/**
+ * Repair: folds single documents afresh from the log and has the leading projector put them in place, between two batches. A quarantined document is healed by it
+ * where this code can fold it.
+ */
+import type { ReadStore } from '../ports/readStore.js';
+import { asBuild, buildText, sameVersion } from './builds.js';
+import { foldSome } from './foldSome.js';
+import { paced, type Pace } from './pace.js';
+import { checkpointName, collectionOf, type Projection } from './projection.js';
+import type { RebuildDeps } from './rebuild.js';
+import { placeOrder, type RepairOrder, type RepairOutcome } from './repairOrders.js';
+import { seeThrough } from './seeThrough.js';
+import { atMostBytes } from './writer.js';
+
+/** Documents that one order names, and their bytes at most. */
+const ORDER = { documents: 200, bytes: 500_000 };
+/** How long the projector may take to reach the place up to which documents were folded, in ms. */
+const STUCK_MS = 30_000;
+/** More are a matter for a rebuild. */
+export const MAX_REPAIRS = 10_000;
+
+/** It can't be repaired as things stand; the message says why. Nothing was changed. */
+export class RepairRefusedError extends Error {
+  override readonly name = 'RepairRefusedError';
+}
+
+/** How a repair is made. */
+export interface RepairOptions {
+  readonly pace: Pace;
+  readonly signal: AbortSignal;
+  /** Told now and then how many events have been looked at, and how much of the log that is (0 to 1). */
+  readonly onProgress?: (events: number, share: number) => void;
+}
+
+/**
+ * Puts documents right.
+ * @returns what became of each, in the order of `ids`; `undefined`: stopped by the signal, and what was asked of the projector may still be done.
+ * @throws RepairRefusedError, UnavailableError
+ */
+export async function repair(deps: RebuildDeps, projection: Projection, ids: readonly string[], { pace, signal, onProgress }: RepairOptions): Promise<RepairOutcome[] | undefined> {
+  const { events, store } = deps;
+  const { name } = projection;
+  const wanted = [...new Set(ids)];
+  if (wanted.length > MAX_REPAIRS) throw new RepairRefusedError(`${wanted.length} documents are too many to repair one by one: gift projections rebuild ${name}`);
+  const active = await store.active(name);
+  if (active === undefined) throw new RepairRefusedError(`${name} has never been built: the projector builds it`);
+  if (!sameVersion(active, projection.version)) throw new RepairRefusedError(`${name}: ${buildText(active)} is in use, this program makes version ${projection.version}`);
+  const through = await events.end();
+  let counted = 0;
+  const documents = await foldSome({
+    events: paced({ events, store }, pace).events,
+    projection,
+    ids: new Set(wanted),
+    through,
+    signal,
+    onBatch(read, position) {
+      counted += read;
+      onProgress?.(counted, through === undefined ? 1 : Math.min(1, Number(position) / Number(through)));
+    },
+  });
+  if (signal.aborted) return undefined;
+  const served = await servedIds(store, asBuild(projection, active), wanted);
+  const unknown = wanted.filter((id) => !documents.has(id) && !served.has(id));
+  if (unknown.length > 0) throw new RepairRefusedError(`${name} has no document ${unknown.slice(0, 5).join(', ')}${unknown.length > 5 ? ` and ${unknown.length - 5} more` : ''}, nor does the log know any`);
+
+  const keys: string[] = [];
+  for (const order of ordersOf(name, wanted, documents, through)) keys.push(await placeOrder(store, order));
+  const began = performance.now();
+  const outcomes = new Map<string, RepairOutcome>();
+  const done = async (): Promise<boolean> => {
+    for (const key of keys.slice()) {
+      const order = (await store.records.get<RepairOrder>(key))?.value;
+      if (order?.failure !== undefined) throw new RepairRefusedError(`${name}: ${order.failure}: repeat the repair`);
+      if (order?.outcomes === undefined) continue;
+      for (const outcome of order.outcomes) outcomes.set(outcome.id, outcome);
+      keys.splice(keys.indexOf(key), 1);
+      await store.records.delete(key);
+    }
+    if (keys.length > 0 && performance.now() - began > STUCK_MS) {
+      const reached = await store.checkpoint(checkpointName(asBuild(projection, active)));
+      if (through !== undefined && (reached === undefined || reached < through)) {
+        for (const key of keys) await store.records.delete(key);
+        throw new RepairRefusedError(`${name} is behind the log and does not catch up, so nothing can be put in place: look at gift projections status`);
+      }
+    }
+    return keys.length === 0;
+  };
+  if (!(await seeThrough(deps, projection, signal, done))) return undefined;
+  return wanted.map((id) => outcomes.get(id) ?? { id, outcome: 'same' });
+}
+
+async function servedIds(store: ReadStore, build: Projection, ids: readonly string[]): Promise<Set<string>> {
+  const found = await store.getMany(collectionOf(build), ids);
+  return new Set(found.flatMap((document) => (document === undefined ? [] : [document.id])));
+}
+
+function* ordersOf(name: string, ids: readonly string[], folded: ReadonlyMap<string, RepairOrder['documents'][number]['document']>, through: string | undefined): Generator<RepairOrder> {
+  let documents: RepairOrder['documents'][number][] = [];
+  let bytes = 0;
+  for (const id of ids) {
+    const document = folded.get(id) ?? null;
+    const size = atMostBytes(document);
+    if (documents.length === ORDER.documents || (documents.length > 0 && bytes + size > ORDER.bytes)) {
+      yield { name, documents, through: through ?? null };
+      documents = [];
+      bytes = 0;
+    }
+    documents.push({ id, document });
+    bytes += size;
+  }
+  if (documents.length > 0) yield { name, documents, through: through ?? null };
+}
+
+/** Before the names of the records of what a verification found. */
+const FOUND = 'found/';
+/** Ids that one record holds. */
+const FOUND_IDS = 500;
+/** How long they are kept, in ms. */
+const FOUND_MS = 7 * 86_400_000;
+
+/** Collects what a verification finds, for `repair --found`. What an earlier one found is forgotten. @throws UnavailableError */
+export async function keepFound(store: ReadStore, name: string): Promise<{ add(id: string): Promise<void>; end(): Promise<void> }> {
+  await forgetFound(store, name);
+  let ids: string[] = [];
+  let kept = 0;
+  const putIds = async (): Promise<void> => {
+    if (ids.length === 0) return;
+    await store.records.put(`${FOUND}${name}/${String(kept).padStart(6, '0')}`, ids, { expiresAt: Date.now() + FOUND_MS });
+    kept += ids.length;
+    ids = [];
+  };
+  return {
+    async add(id) {
+      // More are a matter for a rebuild.
+      if (kept + ids.length > MAX_REPAIRS) return;
+      ids.push(id);
+      if (ids.length === FOUND_IDS) await putIds();
+    },
+    end: putIds,
+  };
+}
+
+/** What the last verification found. @throws UnavailableError */
+export async function foundIds({ records }: Pick<ReadStore, 'records'>, name: string): Promise<string[]> {
+  return (await records.list<string[]>(`${FOUND}${name}/`)).flatMap(({ value }) => value);
+}
+
+/** Forgets it: it has been repaired. @throws UnavailableError */
+export async function forgetFound({ records }: Pick<ReadStore, 'records'>, name: string): Promise<void> {
+  for (const { key } of await records.list(`${FOUND}${name}/`)) await records.delete(key);
+}
