@@ -42,11 +42,18 @@ export function differenceOf(projection: string, id: string, served: StoredDocum
   const fields: FieldDifference[] = [];
   if (served?.position !== log?.position) fields.push({ field: '(position)', served: served?.position, log: log?.position });
   compare(served?.body, log?.body, [], (path, one, other) => {
-    const hidden = projection !== 'catalogue' && path.some((name) => HIDDEN.has(name));
-    const shown = (value: unknown): unknown => (hidden && value !== null ? MASK : value);
+    const hides = (name: string): boolean => projection !== 'catalogue' && HIDDEN.has(name);
+    const hidden = path.some(hides);
+    const shown = (value: unknown): unknown => (hidden && value !== null ? MASK : maskedWithin(value, hides));
     fields.push({ field: path.join('.'), ...(one === undefined ? {} : { served: shown(one) }), ...(other === undefined ? {} : { log: shown(other) }) });
   });
   return { id, kind, ...places, fields };
+}
+
+/** A container stands beside something else altogether: what is hidden within it stays so. */
+function maskedWithin(value: unknown, hides: (name: string) => boolean): unknown {
+  if (!isContainer(value)) return value;
+  return JSON.parse(JSON.stringify(value, (name, inner: unknown) => (hides(name) && inner !== null ? MASK : inner))) as unknown;
 }
 
 function kindOf(served: StoredDocument | undefined, log: StoredDocument | undefined): Difference['kind'] {
@@ -59,11 +66,17 @@ function kindOf(served: StoredDocument | undefined, log: StoredDocument | undefi
 /** Calls `differs` for each leaf, and for each value that only one of the two has. */
 function compare(one: unknown, other: unknown, path: readonly string[], differs: (path: readonly string[], one: unknown, other: unknown) => void): void {
   if (isDeepStrictEqual(one, other)) return;
-  if (isContainer(one) && isContainer(other) && Array.isArray(one) === Array.isArray(other)) {
-    for (const key of new Set([...Object.keys(one), ...Object.keys(other)])) compare(one[key], other[key], [...path, key], differs);
-    return;
-  }
-  differs(path, one, other);
+  // One that only one side has is shown leaf by leaf, too: some of its leaves may be hidden.
+  const [left, right] = [partsOf(one, other), partsOf(other, one)];
+  const keys = left === undefined || right === undefined ? [] : [...new Set([...Object.keys(left), ...Object.keys(right)])];
+  for (const key of keys) compare(left?.[key], right?.[key], [...path, key], differs);
+  if (keys.length === 0) differs(path, one, other);
+}
+
+/** The parts of a container that is compared with another of its kind, or with nothing. */
+function partsOf(value: unknown, other: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (value === undefined && isContainer(other)) return {};
+  return isContainer(value) && (other === undefined || (isContainer(other) && Array.isArray(value) === Array.isArray(other))) ? value : undefined;
 }
 
 function isContainer(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -9,6 +9,7 @@ import { asBuild, buildText, sameVersion } from './builds.js';
 import { type Difference, differenceOf } from './differences.js';
 import { runFeed } from './feed.js';
 import { foldSome } from './foldSome.js';
+import { lagBehind } from './lag.js';
 import { paced, type Pace } from './pace.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { progressOf, type RebuildProgress } from './rebuildProgress.js';
@@ -18,7 +19,6 @@ import { openUnit } from './unit.js';
 const PAGE = 1_000;
 /** How many documents that seem to differ are looked at again at once. */
 const SUSPECTS = 500;
-/** How long the projector may take to catch up with the log, in ms, before it is said to be behind. */
 const CATCH_UP_MS = 5_000;
 /** A sample is taken from so many places. */
 const PLACES = 20;
@@ -35,6 +35,8 @@ export interface VerifyOptions {
   readonly projection: Projection;
   readonly pace: Pace;
   readonly signal: AbortSignal;
+  /** How long the projector may take to catch up with the log, in ms, before it is said to be behind; default 5 s. */
+  readonly catchUpMs?: number;
   readonly onDifference: (difference: Difference) => void | Promise<void>;
   /** Told now and then: how far folding is, or how many documents have been compared. */
   readonly onProgress?: (progress: { readonly step: 'fold'; readonly progress: RebuildProgress } | { readonly step: 'compare'; readonly documents: number }) => void;
@@ -51,7 +53,7 @@ export interface VerifyReport {
   readonly unsettled: number;
   /** Everything up to here was folded. */
   readonly through: Position | undefined;
-  /** The projection had not reached the log's end within 5 s: it is behind, or stuck. */
+  /** The projection had not reached the log's end in time: it is behind, or stuck. */
   readonly behind: boolean;
 }
 
@@ -69,11 +71,20 @@ async function servedBuild(store: ReadStore, projection: Projection): Promise<Pr
 }
 
 /** What all comparing shares: a document as it is served now, against the log up to exactly its position. */
-function judge({ events, store, projection, onDifference, signal }: VerifyOptions, served: Projection) {
+function judge({ events, store, projection, onDifference, signal, catchUpMs = CATCH_UP_MS }: VerifyOptions, served: Projection) {
   const collection = collectionOf(served);
   let differences = 0;
   let unsettled = 0;
   let behind = false;
+
+  /** Whether everything up to there that concerns the projection is stored, or is so in a moment. */
+  async function reaches(through: Position | undefined): Promise<boolean> {
+    const name = checkpointName(served);
+    if (through === undefined || (await store.reached(name, through, 0))) return true;
+    const { events: waiting, whole } = await lagBehind(events, await store.checkpoint(name), projection.types, { count: 1 });
+    return (waiting === 0 && whole) || store.reached(name, through, catchUpMs);
+  }
+
   return {
     get differences() {
       return differences;
@@ -86,7 +97,7 @@ function judge({ events, store, projection, onDifference, signal }: VerifyOption
     },
     /** @param folded the documents as the log says up to `through`, in the order of `ids`. */
     async look(ids: readonly string[], folded: readonly (StoredDocument | undefined)[], through: Position | undefined): Promise<void> {
-      if (!behind) behind = through !== undefined && !(await store.reached(checkpointName(served), through, CATCH_UP_MS));
+      if (!behind) behind = !(await reaches(through));
       const checkpoint = behind ? await store.checkpoint(checkpointName(served)) : through;
       const now = await store.getMany(collection, ids);
       for (const [index, id] of ids.entries()) {
@@ -235,11 +246,12 @@ export async function verifySample(options: VerifyOptions & { readonly count: nu
 /** Ids from places spread over the collection by chance. */
 async function sampleIds(store: ReadStore, collection: CollectionSpec, count: number): Promise<string[]> {
   const all = await store.count(collection, {});
-  const each = Math.ceil(count / PLACES);
+  const places = all <= count ? 1 : PLACES;
+  const each = Math.ceil(count / places);
   const ids = new Set<string>();
-  for (let place = 0; place < PLACES && ids.size < count; place++) {
+  for (let place = 0; place < places && ids.size < count; place++) {
     // One place in each part of the collection.
-    const skip = Math.floor(((place + Math.random()) / PLACES) * Math.max(0, all - each));
+    const skip = Math.floor(((place + Math.random()) / places) * Math.max(0, all - each));
     for (const { id } of await store.find(collection, { sort: [['id', 1]], skip, limit: Math.min(each, count - ids.size) })) ids.add(id);
   }
   return [...ids];
