@@ -43,7 +43,7 @@ export function repairCommand(terminal: Terminal): Command {
     .description(`Folds the named documents afresh from the log and puts them in place while the service serves. Documents that are quarantined are healed where this program can
 fold them. What was repaired, by whom and why is recorded in the log.`)
     .argument('<name>', 'the read model')
-    .option('--id <id>', 'a document\'s id; may be repeated', (id: string, before: string[] = []) => [...before, id])
+    .option('--id <id>', 'a document\'s id; may be repeated', (id: string, before: readonly string[] | undefined) => [...(before ?? []), id])
     .option('--found', 'those that the last verification found to differ')
     .option('--reason <text>', 'why; kept with the record')
     .option('--json', 'one JSON object a line on standard output')

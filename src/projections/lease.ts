@@ -110,9 +110,17 @@ export async function seizeLease(records: Records, name: string, options: Omit<L
   return lease;
 }
 
-/** Who had the lease last, and may still have it; `undefined`: nobody, or it was given up. @throws UnavailableError */
-export async function leaseHolder(records: Records, name: string): Promise<string | undefined> {
-  return (await records.get<LeaseValue>(`lease/${name}`))?.value.holder ?? undefined;
+/** How a lease stands. It is held by a living process only if `version` rises within its time. */
+export interface LeaseState {
+  /** Who had it last, and may still have it; null: it was given up. */
+  readonly holder: string | null;
+  readonly version: number;
+}
+
+/** How a lease stands; `undefined`: nobody ever had it. @throws UnavailableError */
+export async function leaseState(records: Records, name: string): Promise<LeaseState | undefined> {
+  const record = await records.get<LeaseValue>(`lease/${name}`);
+  return record === undefined ? undefined : { holder: record.value.holder, version: record.version };
 }
 
 /** A record of this very process is one that it lost by its own clock and nobody took. */

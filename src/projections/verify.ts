@@ -201,8 +201,8 @@ function inOrder(store: ReadStore, collection: CollectionSpec): { next(): Promis
 /** As the read stores compare strings. */
 function byBytes(one: string, other: string): number {
   if (one === other) return 0;
-  const plain = /^[\u0000-\ud7ff]*$/;
-  if (plain.test(one) && plain.test(other)) return one < other ? -1 : 1;
+  const beyond = /[\ud800-\uffff]/;
+  if (!beyond.test(one) && !beyond.test(other)) return one < other ? -1 : 1;
   return Buffer.compare(Buffer.from(one), Buffer.from(other));
 }
 

@@ -1,0 +1,55 @@
+/** `gift projections status`: how the read models and the process managers stand. */
+import { Command } from 'commander';
+import { numberOf, buildText } from '../projections/builds.js';
+import { PROJECTIONS } from '../readModels.js';
+import { type ProcessStanding, type ProjectionStanding, type RebuildStanding, type Standing, standings } from '../standing.js';
+import { withStores } from './engines.js';
+import { jsonLine, printable, tableLines } from './output.js';
+import { type Terminal, writeLines } from './terminal.js';
+
+/** `status`. */
+export function statusCommand(terminal: Terminal): Command {
+  return new Command('status')
+    .summary('how every read model and process manager stands')
+    .description(`Shows for every read model and process manager how far it is behind the log's end, counted in the events that concern it and in seconds, how fast it is, which
+process works on it, and what is in flight, parked or quarantined. It is told from the engines alone, so what is stuck can't look healthy. Takes two seconds.`)
+    .option('--json', 'one JSON object a line on standard output')
+    .addHelpText('after', `
+Example:
+  $ gift projections status`)
+    .action(async ({ json }: { json?: true }) => {
+      await withStores(terminal, async ({ events, store }) => {
+        const found = await standings({ events, store, projections: PROJECTIONS }).look();
+        await writeLines(terminal.stdout, json === true ? found.map(jsonLine) : wordsOf(found));
+      });
+    });
+}
+
+function wordsOf(found: readonly Standing[]): string[] {
+  const models = found.filter((one): one is ProjectionStanding => one.kind === 'projection');
+  const processes = found.filter((one): one is ProcessStanding => one.kind === 'process');
+  const lag = ({ lag_events, lag_exact, lag_seconds }: Standing): [string, string] => [`${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')}`, lag_seconds === null ? '?' : `${lag_seconds.toFixed(1)} s`];
+  const holder = (one: Standing): string => one.holder ?? 'nobody';
+  return [
+    ...tableLines(
+      ['read model', 'version', 'in use', 'position', 'behind', 'for', 'events/s', 'quarantined', 'kept up to date by'],
+      models.map((one) => [one.name, versionText(one), one.in_use ? 'yes' : 'no', one.position ?? 'none', ...lag(one), one.per_second, one.quarantined, holder(one)]),
+    ),
+    '',
+    ...tableLines(
+      ['process manager', 'position', 'behind', 'for', 'events/s', 'in flight', 'parked', 'run by'],
+      processes.map((one) => [one.name, one.position ?? 'none', ...lag(one), one.per_second, one.in_flight, one.parked, holder(one)]),
+    ),
+    ...models.flatMap(({ name, rebuild }) => (rebuild === null ? [] : ['', rebuildText(name, rebuild)])),
+    ...models.flatMap(({ name, former }) => (former === null ? [] : [`${name}: ${buildText(numberOf(former))} is kept until ${former.until} (gift projections rollback ${name})`])),
+  ];
+}
+
+const versionText = ({ version, build }: { readonly version: number; readonly build: number }): string => (build === 0 ? `${version}` : `${version}, build ${build}`);
+
+function rebuildText(name: string, { kind, state, version, build, by, at, holder, events, total, per_second, seconds_left, reason }: RebuildStanding): string {
+  const far = events === null ? '' : `, ${events.toLocaleString('en-GB')} of ${total === null ? '?' : total.toLocaleString('en-GB')} events`;
+  const pace = per_second === null ? '' : `, ${per_second.toLocaleString('en-GB')}/s${seconds_left === null ? '' : `, ${Math.ceil(seconds_left)} s left`}`;
+  const who = holder === null ? (state === 'building' ? `; nobody builds it: gift projections rebuild ${name} goes on, --abort ends it` : '; no projector runs that takes it over') : `, by ${holder}`;
+  return printable(`${name}: ${kind} to ${versionText({ version, build })} is ${state}${far}${pace}${who}; asked for by ${by} at ${at}${reason === null ? '' : `: ${reason}`}`);
+}

@@ -1,0 +1,229 @@
+/** How every projection and process manager stands, from the engines alone: it is the same from any process, and what is stuck or dead can't look healthy. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PARKED_NAMES, type ParkedName } from './domain/parked.js';
+import { parkedWork } from './metrics/parkedWork.js';
+import type { EventStore, Position } from './ports/eventStore.js';
+import type { ReadStore } from './ports/readStore.js';
+import { FEED_TYPES, type Intent, openWork } from './processors/openWork.js';
+import { PROCESS_CHECKPOINT, PROCESS_LEASE, type ProcessCheckpoint } from './processors/run.js';
+import { buildOf, formerOf, keptBuild, rebuildOf } from './projections/builds.js';
+import { lagBehind } from './projections/lag.js';
+import { leaseState, type LeaseState } from './projections/lease.js';
+import { checkpointName, type Projection } from './projections/projection.js';
+import { listQuarantined } from './projections/quarantine.js';
+import { toldProgress } from './projections/rebuildProgress.js';
+
+/** Two looks so far apart tell who is alive (a lease is renewed once a second) and how fast things go, in ms. */
+const APART_MS = 1_600;
+/** An older look tells nothing any more, in ms. */
+const OLD_MS = 60_000;
+/** Counting stops after so many events, or so long, in ms. */
+const COUNT = { events: 20_000, ms: 300 };
+/** Of the process managers' log: where they have never noted anything it is all of it. */
+const FOLD_MS = 5_000;
+
+/** What projections and process managers have in common. Times are ISO 8601, UTC. */
+interface CommonStanding {
+  readonly name: string;
+  /** Everything up to here is done; null: nothing yet. */
+  readonly position: Position | null;
+  /** Events that it subscribes to and has not done, up to the log's end. */
+  readonly lag_events: number;
+  /** False: there may be more. */
+  readonly lag_exact: boolean;
+  /** Age of the oldest of them, seconds; null: not found in time. */
+  readonly lag_seconds: number | null;
+  /** Such events that it does a second. */
+  readonly per_second: number;
+  /** The process that works; null: none does. */
+  readonly holder: string | null;
+}
+
+/** How a projection stands. */
+export interface ProjectionStanding extends CommonStanding {
+  readonly kind: 'projection';
+  readonly version: number;
+  /** How often this version had been built before. */
+  readonly build: number;
+  /** Whether readers use it. */
+  readonly in_use: boolean;
+  /** Documents out of service. */
+  readonly quarantined: number;
+  readonly rebuild: RebuildStanding | null;
+  /** The build that can be gone back to, and until when. */
+  readonly former: { readonly version: number; readonly build: number; readonly until: string } | null;
+}
+
+/** A rebuild under way. */
+export interface RebuildStanding {
+  readonly kind: 'rebuild' | 'rollback';
+  readonly state: string;
+  readonly version: number;
+  readonly build: number;
+  readonly by: string;
+  readonly reason: string | null;
+  readonly at: string;
+  /** Who builds; null: nobody does, it waits to be gone on with. */
+  readonly holder: string | null;
+  readonly events: number | null;
+  readonly total: number | null;
+  readonly per_second: number | null;
+  readonly seconds_left: number | null;
+}
+
+/** How a process manager stands. */
+export interface ProcessStanding extends CommonStanding {
+  readonly kind: 'process';
+  /** Pieces of work that are under way, or wait for their next attempt. */
+  readonly in_flight: number;
+  /** Pieces of work that were given up and that nobody has seen to. */
+  readonly parked: number;
+}
+
+/** One line of the status. */
+export type Standing = ProjectionStanding | ProcessStanding;
+
+/** Looks at an installation. */
+export interface Standings {
+  /** How everything stands now; takes about two seconds unless it was asked within the last minute. @throws UnavailableError */
+  look(): Promise<Standing[]>;
+}
+
+/** What one look has found of rates and leases. */
+interface Look {
+  readonly at: number;
+  readonly positions: ReadonlyMap<string, Position | undefined>;
+  readonly leases: ReadonlyMap<string, LeaseState | undefined>;
+}
+
+/** What is looked at. */
+export interface StandingsOptions {
+  readonly events: EventStore;
+  readonly store: ReadStore;
+  readonly projections: readonly Projection[];
+}
+
+/** Makes ready to look. */
+export function standings({ events, store, projections }: StandingsOptions): Standings {
+  const parked = parkedWork(events);
+  const leaseNames = ['projector', PROCESS_LEASE, ...projections.map(({ name }) => `rebuild/${name}`)];
+  let before: Look | undefined;
+
+  async function glance(): Promise<Look> {
+    const positions = new Map<string, Position | undefined>();
+    for (const projection of projections) {
+      const kept = await keptBuild(store, projection, await store.active(projection.name));
+      positions.set(projection.name, await store.checkpoint(checkpointName(kept)));
+    }
+    positions.set(PROCESS_LEASE, await processCheckpoint());
+    const leases = new Map(await Promise.all(leaseNames.map(async (name) => [name, await leaseState(store.records, name)] as const)));
+    return { at: performance.now(), positions, leases };
+  }
+
+  async function processCheckpoint(): Promise<Position | undefined> {
+    const kept = (await store.records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))?.value;
+    return kept?.logId === events.logId ? kept.position : undefined;
+  }
+
+  async function projectionStanding(projection: Projection, seen: Look, was: Look): Promise<ProjectionStanding> {
+    const { name, types } = projection;
+    const active = await store.active(name);
+    const kept = await keptBuild(store, projection, active);
+    const position = seen.positions.get(name);
+    const [lag, quarantined, rebuild, former, perSecond] = await Promise.all([
+      lagBehind(events, position, types, { count: COUNT.events, withinMs: COUNT.ms }),
+      listQuarantined(store.records, kept),
+      rebuildStanding(name, seen, was),
+      formerOf(store, name),
+      rate(events, types, { from: was.positions.get(name), to: position, ms: seen.at - was.at }),
+    ]);
+    const { version, build } = buildOf(kept.version);
+    const keptFormer = former !== undefined && former.number !== active && former.until > Date.now() ? { ...buildOf(former.number), until: new Date(former.until).toISOString() } : null;
+    return {
+      kind: 'projection', name, version, build, in_use: active === kept.version, position: position ?? null, lag_events: lag.events, lag_exact: lag.whole,
+      lag_seconds: lag.seconds === undefined ? null : rounded(lag.seconds), per_second: perSecond, holder: holderOf('projector', seen, was), quarantined: quarantined.length, rebuild, former: keptFormer,
+    };
+  }
+
+  async function rebuildStanding(name: string, seen: Look, was: Look): Promise<RebuildStanding | null> {
+    const rebuild = (await rebuildOf(store, name))?.value;
+    if (rebuild === undefined) return null;
+    const { kind, state, target, by, reason, at } = rebuild;
+    const progress = (await toldProgress(store, name, target))?.progress;
+    const holder = holderOf(`rebuild/${name}`, seen, was) ?? (state === 'building' ? null : holderOf('projector', seen, was));
+    return {
+      kind, state, ...buildOf(target), by, reason: reason ?? null, at, holder, events: progress?.events ?? null, total: progress?.total ?? null,
+      per_second: progress === undefined || holder === null ? null : Math.round(progress.perSecond), seconds_left: progress?.secondsLeft === undefined || holder === null ? null : rounded(progress.secondsLeft),
+    };
+  }
+
+  /** What is open is folded from the log: what the process that works says of itself is not asked. */
+  async function processStandings(seen: Look, was: Look): Promise<ProcessStanding[]> {
+    const from = seen.positions.get(PROCESS_LEASE);
+    const open = openWork(from);
+    const late = AbortSignal.timeout(FOLD_MS);
+    let whole = true;
+    for await (const batch of events.readAll(from, { types: FEED_TYPES }, { signal: late })) {
+      for (const event of batch.events) open.apply(event);
+      open.lookedAt(batch.position);
+      whole = batch.caughtUp;
+    }
+    const done = open.checkpoint();
+    const [waiting, perSecond, lag] = await Promise.all([
+      parked(),
+      rate(events, FEED_TYPES, { from: was.positions.get(PROCESS_LEASE), to: from, ms: seen.at - was.at }),
+      open.size === 0 ? { events: 0, whole: true } : lagBehind(events, done, FEED_TYPES, { count: COUNT.events, withinMs: COUNT.ms }),
+    ]);
+    const inFlight = new Map<ParkedName, number>();
+    for (const intent of open.resume()) inFlight.set(processOf(intent), (inFlight.get(processOf(intent)) ?? 0) + 1);
+    const seconds = open.oldestAt === undefined ? 0 : Math.max(0, (Date.now() - Date.parse(open.oldestAt)) / 1_000);
+    return PARKED_NAMES.map((name) => ({
+      kind: 'process', name, position: done ?? null, lag_events: lag.events, lag_exact: lag.whole && whole, lag_seconds: rounded(seconds), per_second: perSecond,
+      holder: holderOf(PROCESS_LEASE, seen, was), in_flight: inFlight.get(name) ?? 0, parked: waiting.get(name) ?? 0,
+    }));
+  }
+
+  return {
+    async look() {
+      let was = before;
+      if (was === undefined || performance.now() - was.at > OLD_MS || performance.now() - was.at < APART_MS) {
+        was = await glance();
+        await sleep(APART_MS);
+      }
+      const seen = await glance();
+      before = seen;
+      const [models, processes] = await Promise.all([Promise.all(projections.map((projection) => projectionStanding(projection, seen, was))), processStandings(seen, was)]);
+      return [...models, ...processes];
+    },
+  };
+}
+
+/** Who has a lease: only if it was renewed in between. */
+function holderOf(name: string, seen: Look, was: Look): string | null {
+  const [now, then] = [seen.leases.get(name), was.leases.get(name)];
+  return now === undefined || now.holder === null || now.version === then?.version ? null : now.holder;
+}
+
+function processOf({ do: what }: Intent): ParkedName {
+  if (what === 'refund') return 'refund';
+  return what === 'tell' || what === 'find out' ? 'notification' : 'purchase';
+}
+
+/** Events of these types a second between two places. Of very many only the first are counted; positions grow evenly enough to tell the rest. */
+async function rate(events: EventStore, types: readonly string[], { from, to, ms }: { readonly from: Position | undefined; readonly to: Position | undefined; readonly ms: number }): Promise<number> {
+  if (to === undefined || from === to || (from !== undefined && from > to) || ms <= 0) return 0;
+  const late = AbortSignal.timeout(COUNT.ms);
+  let counted = 0;
+  let at = Number(from ?? 0);
+  for await (const batch of events.readAll(from, { types }, { signal: late })) {
+    counted += batch.events.filter((event) => event.position <= to).length;
+    at = Math.min(Number(batch.position), Number(to));
+    if (batch.position >= to || counted >= COUNT.events) break;
+  }
+  const share = (at - Number(from ?? 0)) / (Number(to) - Number(from ?? 0));
+  return Math.round((share > 0 ? counted / share : counted) / (ms / 1_000));
+}
+
+function rounded(seconds: number): number {
+  return Math.round(seconds * 10) / 10;
+}
