@@ -14,7 +14,7 @@ const EVENTS = 100;
 /** Documents written at once: others wait for the store's lock meanwhile. */
 const DOCUMENTS = 200;
 /** Events a second: at first, and at least. */
-const RATE = { first: 8_000, least: 1_000 };
+const RATE = { first: 8_000, least: 500 };
 /** Delays of an event loop, in ms, below which more is tried, and above which less is done. */
 const DELAY = { good: 4, bad: 8 };
 
@@ -42,9 +42,9 @@ export function considerate(records: Records): Pace {
     const { requests, delayMs } = await servingNow(records).catch(() => ({ requests: polite ? 1 : 0, delayMs: DELAY.good }));
     const before = polite;
     polite = requests > 0;
-    if (!polite) rate = RATE.first;
-    else if (before && delayMs > DELAY.bad) rate = Math.max(RATE.least, rate / 2);
-    else if (before && delayMs < DELAY.good) rate *= 1.25;
+    if (!before) rate = delayMs > DELAY.bad ? RATE.least : RATE.first;
+    else if (polite && delayMs > DELAY.bad) rate = Math.max(RATE.least, rate / 2);
+    else if (polite && delayMs < DELAY.good) rate *= 1.25;
   }
 
   return {

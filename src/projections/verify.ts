@@ -250,8 +250,9 @@ async function sampleIds(store: ReadStore, collection: CollectionSpec, count: nu
   const each = Math.ceil(count / places);
   const ids = new Set<string>();
   for (let place = 0; place < places && ids.size < count; place++) {
-    // One place in each part of the collection.
-    const skip = Math.floor(((place + Math.random()) / places) * Math.max(0, all - each));
+    // One place in each part of the collection, so that none overlaps another.
+    const part = all / places;
+    const skip = Math.floor(place * part + Math.random() * Math.max(0, part - each));
     for (const { id } of await store.find(collection, { sort: [['id', 1]], skip, limit: Math.min(each, count - ids.size) })) ids.add(id);
   }
   return [...ids];
