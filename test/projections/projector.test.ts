@@ -7,7 +7,7 @@ import type { EventStore } from '../../src/ports/eventStore.js';
 import { MAX_BATCH_DOCUMENTS, type ReadStore, type WriteBatch } from '../../src/ports/readStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
-import { collectionOf, type Projection } from '../../src/projections/projection.js';
+import { checkpointName, collectionOf, type Projection } from '../../src/projections/projection.js';
 import { openReadModel } from '../../src/projections/readModel.js';
 import { readStatus } from '../../src/projections/status.js';
 import { transactions } from '../../src/projections/transactions.js';
@@ -35,8 +35,8 @@ test('an empty log is caught up with at once, and said so durably', installed(as
   const projector = await project();
   await settled(projector, events);
   assert.is(await store.active('gifts'), 1);
-  assert.equal(projector.status(), ['gifts', 'transactions'].map((projection) => (
-    { projection, version: 1, position: undefined, caughtUp: true, active: true, quarantined: [], leader: true })));
+  assert.equal(projector.status(), [gifts, transactions].map(({ name: projection, version }) => (
+    { projection, version, position: undefined, caughtUp: true, active: true, quarantined: [], leader: true })));
 }));
 
 test('what is appended is in the documents soon, and every checkpoint advances', installed(async ({ events, store, project }) => {
@@ -46,7 +46,7 @@ test('what is appended is in the documents soon, and every checkpoint advances',
   const { position } = await redeem(events, gift);
   assert.ok(await store.reached('gifts@1', position, 1_000));
   assert.is((await stored(store, gift))?.redemption?.redeemed, true);
-  assert.ok(await store.reached('transactions@1', position, 1_000), 'transactions have nothing to do with it');
+  assert.ok(await store.reached(checkpointName(transactions), position, 1_000), 'transactions have nothing to do with it');
   assert.is((await store.get<{ payment: string }>(TRANSACTIONS, transaction))?.body.payment, 'pending');
   const issued = await append(events, giftStream(gift), 'GiftIssued', {});
   assert.ok(await store.reached('gifts@1', issued.position, 1_000), 'an event that nobody folds');
@@ -399,7 +399,7 @@ test('a projection that comes later catches up by itself, then joins the others'
   await settled(both, events);
   await until(() => feeds === 3, 'one feed of both');
   const { position } = await buy(events);
-  assert.ok(await store.reached('transactions@1', position, 1_000));
+  assert.ok(await store.reached(checkpointName(transactions), position, 1_000));
   assert.ok(await store.reached('gifts@1', position, 1_000));
   assert.is(await store.count(TRANSACTIONS, {}), 2);
 }));
