@@ -64,7 +64,7 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
 
     if (config.roles.has('worker')) {
       const { records } = engines.store;
-      const providers = await openProviders(config, { records, hash, logger, watch: metrics.providers });
+      const providers = await openProviders(config, { records, hash, logger, watch: metrics.providers, ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }) });
       open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }), (one) => one.close());
     }
     if (config.roles.has('projector')) {

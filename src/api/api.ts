@@ -12,6 +12,8 @@ import type { Metrics } from '../metrics/metrics.js';
 import type { ReadModels } from '../readModels.js';
 import type { Resources } from '../resources.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { twilioCallbacks } from '../workers/notifications/callbacks.js';
+import { openLedger } from '../workers/notifications/ledger.js';
 import { createAuth } from './auth/auth.js';
 import { brandRoutes } from './brands.js';
 import { categoryRoutes } from './categories.js';
@@ -30,6 +32,7 @@ import type { Route } from './route.js';
 import { type OnAnswer, httpApplication } from './server.js';
 import { tileRoutes } from './tiles.js';
 import { transactionRoutes } from './transactions.js';
+import { twilioWebhookRoutes } from './twilioWebhooks.js';
 import { voucherRoutes } from './vouchers.js';
 import { webhookRoutes } from './webhooks.js';
 
@@ -98,6 +101,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     ...categoryRoutes({ catalogue, publicUrl }),
     ...tileRoutes({ catalogue }),
     ...(await stripeRoutes(options, deps)),
+    ...(await twilioRoutes(options, deps)),
     ...opsRoutes({ gifts: deps, engines, models, payments: config }),
     ...launchPageRoutes({ ...deps, ...(config.appUrl === undefined ? {} : { appUrl: config.appUrl }) }),
   ];
@@ -133,6 +137,14 @@ async function stripeRoutes({ config, logger }: ApiOptions, { events, questions,
   if (secret === undefined) return [];
   const { stripeEvents } = await import('../workers/payments/stripeEvents.js');
   return webhookRoutes({ events, questions, now, logger, read: stripeEvents(secret, config.payments), simulated: config.payments === 'simulated' });
+}
+
+/** Twilio's callbacks, where it sends the messages and can reach us. */
+async function twilioRoutes({ config, engines, logger }: ApiOptions, { events, now }: GiftRouteDeps): Promise<Route[]> {
+  const { twilio, publicUrl } = config;
+  if (twilio === undefined || publicUrl === undefined) return [];
+  const read = await twilioCallbacks(twilio, publicUrl);
+  return twilioWebhookRoutes({ events, now, logger, read, ledger: await openLedger(engines.store.records, Date.now) });
 }
 
 /** Ready only once the catalogue has been read for the first time. */

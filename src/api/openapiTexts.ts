@@ -8,7 +8,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Gifts: 'Looking a gift up and claiming one that was shared.',
   Redemptions: 'Redeeming a gift and taking it back.',
   Vouchers: 'Codes that a till of another system takes for a gift.',
-  Webhooks: 'What the payment provider calls.',
+  Webhooks: 'What the providers of payments and messages call.',
   'Map tiles': 'Where the stores are.',
   Refunds: 'For support: cancelling gifts and giving their price back, once, whatever happens.',
   Audit: 'For auditors: who did what, when and by whose authority. Every call leaves a record of who saw what.',

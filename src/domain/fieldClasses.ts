@@ -99,6 +99,7 @@ export const FIELD_CLASSES = {
   NotificationStarted: OPEN,
   NotificationSent: OPEN,
   NotificationFailed: OPEN,
+  NotificationUndelivered: OPEN,
   LogRestored: OPEN,
   WorkParked: OPEN,
   RecordsSeen: OPEN,

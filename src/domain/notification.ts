@@ -25,8 +25,15 @@ export type NotificationFailed = DomainEvent<'NotificationFailed', {
   readonly cause: string;
 }>;
 
+/** The provider took it and told later that it could not be delivered. `message_id` is that of its `NotificationSent`, `cause` the provider's reason. */
+export type NotificationUndelivered = DomainEvent<'NotificationUndelivered', {
+  readonly provider: string;
+  readonly message_id: string;
+  readonly cause: string;
+}>;
+
 /** Events of a notification's stream. */
-export type NotificationEvent = NotificationStarted | NotificationSent | NotificationFailed;
+export type NotificationEvent = NotificationStarted | NotificationSent | NotificationFailed | NotificationUndelivered;
 
 /** What is known of it. */
 export type Notification =
@@ -45,8 +52,19 @@ export const notificationAggregate: Aggregate<Notification, NotificationEvent> =
         return { status: 'sent' };
       case 'NotificationFailed':
         return { status: 'failed' };
+      case 'NotificationUndelivered':
+        return state;
       default:
         return event satisfies never, state;
     }
   },
 };
+
+/**
+ * A message could not be delivered: noted once, after it was noted as sent. `undefined`: it has not been noted as sent (yet).
+ */
+export function failDelivery(history: readonly NotificationEvent[], failed: NotificationUndelivered['data']): NotificationUndelivered[] | undefined {
+  const about = history.filter((event) => 'message_id' in event.data && event.data.message_id === failed.message_id);
+  if (!about.some(({ type }) => type === 'NotificationSent')) return undefined;
+  return about.some(({ type }) => type === 'NotificationUndelivered') ? [] : [{ type: 'NotificationUndelivered', data: failed }];
+}

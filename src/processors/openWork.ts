@@ -3,7 +3,7 @@
  * so it stays small however long the log is.
  */
 import type { GiftCancelled, GiftIssued } from '../domain/gift.js';
-import type { NotificationEvent } from '../domain/notification.js';
+import type { NotificationEvent, NotificationUndelivered } from '../domain/notification.js';
 import type { WorkParked } from '../domain/parked.js';
 import type { LateMoneyEvent } from '../domain/lateMoney.js';
 import type { PurchaseEvent } from '../domain/purchase.js';
@@ -42,7 +42,7 @@ export const FEED_TYPES = [
 ] as const satisfies readonly FeedEvent['type'][];
 
 /** The events it folds. */
-type FeedEvent = PurchaseEvent | GiftIssued | GiftCancelled | NotificationEvent | WorkParked;
+type FeedEvent = PurchaseEvent | GiftIssued | GiftCancelled | Exclude<NotificationEvent, NotificationUndelivered> | WorkParked;
 
 /** What is to be done next. */
 export type Intent = PurchaseIntent | NotificationIntent | RefundIntent | LateMoneyIntent;

@@ -4,6 +4,7 @@ import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Records } from '../ports/readStore.js';
 import type { ProviderSettings } from '../providerSettings.js';
 import type { GuardOptions, GuardWatch } from './guard.js';
+import { TWILIO_CALLBACK_PATH } from './notifications/callbacks.js';
 import type { NotificationProvider } from './notifications/simulated.js';
 import type { PaymentProvider } from './payments/simulated.js';
 
@@ -12,6 +13,8 @@ export interface ProviderDeps {
   readonly records: Records;
   readonly hash: KeyedHash;
   readonly logger: Logger;
+  /** Where the service is reached from outside, without a trailing slash; absent: that was not said. */
+  readonly publicUrl?: string;
   /** Told of every call to a real provider. */
   readonly watch?: GuardWatch;
 }
@@ -32,7 +35,7 @@ export async function openProviders({ stripe, twilio, fcm }: ProviderSettings, d
 }
 
 async function openNotifications({ twilio, fcm }: Required<Pick<ProviderSettings, 'twilio' | 'fcm'>>, deps: ProviderDeps): Promise<NotificationProvider> {
-  const { records, hash, logger } = deps;
+  const { records, hash, logger, publicUrl } = deps;
   const [{ twilioSms }, { fcmPush }, { openLedger }, { smsLimits }, { byChannel }] = await Promise.all([
     import('./notifications/twilio.js'),
     import('./notifications/fcm.js'),
@@ -44,7 +47,7 @@ async function openNotifications({ twilio, fcm }: Required<Pick<ProviderSettings
   const common = { logger, now, guard: guardOptions(deps) };
   const ledger = await openLedger(records, now);
   const limits = smsLimits(records, hash, now);
-  return byChannel({ sms: twilioSms(twilio, { ...common, ledger, limits }), push: fcmPush(fcm, { ...common, ledger }) });
+  return byChannel({ sms: twilioSms(twilio, { ...common, ledger, limits, ...(publicUrl === undefined ? {} : { callbackUrl: publicUrl + TWILIO_CALLBACK_PATH }) }), push: fcmPush(fcm, { ...common, ledger }) });
 }
 
 const guardOptions = ({ watch }: ProviderDeps): GuardOptions => (watch === undefined ? {} : { watch });

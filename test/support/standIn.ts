@@ -47,6 +47,8 @@ export interface StandIn {
   readonly url: string;
   /** All that was asked, in order. */
   readonly asked: Asked[];
+  /** What was left undone without saying so: nobody but this ledger knows. */
+  readonly undone: Asked[];
   /** Chooses how a request is treated; default: as it should be. */
   fault: (asked: Asked) => Fault | undefined;
   close(): Promise<void>;
@@ -61,6 +63,7 @@ export async function openStandIn(provider: Provider): Promise<StandIn> {
     });
   });
   const asked: Asked[] = [];
+  const undoneOnes: Asked[] = [];
 
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = [];
@@ -73,6 +76,7 @@ export async function openStandIn(provider: Provider): Promise<StandIn> {
     if (fault?.kind === 'answer') return send(response, fault.answer);
     if (fault?.kind === 'limited') return send(response, { ...provider.limited, ...(fault.retryAfter === undefined ? {} : { headers: { 'Retry-After': fault.retryAfter } }) });
     const undone = fault !== undefined && 'when' in fault && fault.when === 'undone';
+    if (undone) undoneOnes.push(one);
     const answer = undone ? provider.error : await provider.handle(one, fault?.kind === 'error');
     switch (fault?.kind) {
       case 'silence':
@@ -92,6 +96,7 @@ export async function openStandIn(provider: Provider): Promise<StandIn> {
   const standIn: StandIn = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked,
+    undone: undoneOnes,
     fault: () => undefined,
     async close() {
       server.closeAllConnections();

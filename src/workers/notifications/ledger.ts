@@ -23,6 +23,8 @@ export interface Ledger {
    * @returns what was answered, now or before. @throws TroubleError with an unknown outcome while another one holds the claim; whatever `send` throws.
    */
   once(giftId: string, to: string, send: () => Promise<SendReply>, sentNothing: (error: unknown) => boolean): Promise<SendReply>;
+  /** Notes what the provider tells by itself: that it has the message, where nobody knew; that it failed, whatever it had answered. */
+  learn(giftId: string, reply: SendReply): Promise<void>;
   /** Gives up a claim without an answer, made before `before` (milliseconds since the epoch). @returns whether nobody holds one now. */
   release(giftId: string, before: number): Promise<boolean>;
   /** Whether nobody can have claimed this gift since `startedAt` (milliseconds since the epoch): there is no claim, and there would be one. */
@@ -63,6 +65,16 @@ export async function openLedger(records: Records, now: () => number): Promise<L
       // The answer matters more than the note of it.
       await records.put(key, { ...claim, reply }, { expected: version, expiresAt: now() + KEPT_MS }).catch(() => undefined);
       return reply;
+    },
+
+    async learn(giftId, reply) {
+      for (;;) {
+        const record = await records.get<Claim>(keyOf(giftId));
+        const known = record?.value.reply?.outcome;
+        if (known === 'failed' || known === reply.outcome) return;
+        const claim: Claim = { to: '', at: now(), ...record?.value, reply };
+        if ((await records.put(keyOf(giftId), claim, { expected: record?.version ?? 0, expiresAt: now() + KEPT_MS })) !== undefined) return;
+      }
     },
 
     async release(giftId, before) {

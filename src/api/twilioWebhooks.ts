@@ -1,0 +1,98 @@
+/** What Twilio tells of messages that it has taken: verified; what could not be delivered is noted in the notification's stream. */
+import type { Logger } from 'pino';
+import { RateLimiterMemory } from 'rate-limiter-flexible';
+import { noteUndelivered } from '../commands/noteDelivery.js';
+import type { EventStore } from '../ports/eventStore.js';
+import { type CallbackReader, type DeliveryNews, replyOf, SignatureError, TWILIO_CALLBACK_PATH } from '../workers/notifications/callbacks.js';
+import type { Ledger } from '../workers/notifications/ledger.js';
+import { HttpError } from './errors.js';
+import type { Call, Route, Schema } from './route.js';
+
+/** What the route works with. */
+export interface TwilioWebhookDeps {
+  readonly events: EventStore;
+  readonly read: CallbackReader;
+  /** What the workers know of their messages. */
+  readonly ledger: Pick<Ledger, 'learn'>;
+  readonly logger: Logger;
+  /** The present, ISO 8601, UTC. */
+  now(): string;
+}
+
+/** Who the events are by. */
+const TWILIO_USER = 'system:twilio';
+/** How long a message's sending may take to be noted, ms. Twilio waits for 15 s. */
+const WAIT_MS = 5_000;
+/** So many requests with a bad signature in a quarter of an hour are answered to one address; good ones are never counted. */
+const FORGED = { points: 100, duration: 900 };
+
+const BODY: Schema = {
+  title: 'TwilioStatusCallback',
+  type: 'object',
+  required: ['AccountSid', 'MessageSid', 'MessageStatus'],
+  properties: {
+    AccountSid: { type: 'string' },
+    MessageSid: { type: 'string' },
+    MessageStatus: { type: 'string', description: '`failed` and `undelivered` are noted; all others say that Twilio has the message.' },
+    ErrorCode: { type: 'string', description: 'https://www.twilio.com/docs/api/errors' },
+  },
+};
+
+const ANSWER: Schema = {
+  title: 'DeliveryReceived',
+  type: 'object',
+  additionalProperties: false,
+  required: ['received', 'outcome'],
+  properties: {
+    received: { type: 'boolean', const: true },
+    outcome: { type: 'string', enum: ['recorded', 'known', 'ignored'], description: '`recorded` now; `known`: there is nothing new in it; `ignored`: it is about no gift, or says nothing that matters.' },
+  },
+};
+
+/** The route. */
+export function twilioWebhookRoutes({ events, read, ledger, logger, now }: TwilioWebhookDeps): Route[] {
+  const forged = new RateLimiterMemory(FORGED);
+
+  const news = async (call: Call): Promise<DeliveryNews | undefined> => {
+    try {
+      return read({ signature: call.header('x-twilio-signature') ?? '', query: call.rawQuery, body: call.bytes.toString('utf8') });
+    } catch (error) {
+      if (!(error instanceof SignatureError)) throw error;
+      const standing = await forged.consume(call.address).catch((full: unknown) => full as { readonly msBeforeNext: number; readonly remainingPoints: number });
+      if (standing.remainingPoints <= 0) throw new HttpError('too_many_requests', { headers: { 'Retry-After': String(Math.max(1, Math.ceil(standing.msBeforeNext / 1000))) } });
+      logger.warn({ req: call.requestId }, 'a callback with a bad signature was refused');
+      throw new HttpError('invalid_signature');
+    }
+  };
+
+  return [
+    {
+      method: 'POST',
+      path: TWILIO_CALLBACK_PATH,
+      summary: 'What Twilio tells of a message',
+      description: 'For Twilio, which signs what it sends. A message that could not be delivered is noted once, with its cause, whenever and however often that is told.',
+      tag: 'Webhooks',
+      caller: 'none',
+      noStore: true,
+      signature: { header: 'X-Twilio-Signature', description: "HMAC of the address and the form's fields, by the account's auth token." },
+      query: { type: 'object', properties: { gift: { type: 'string', description: 'The gift that the message is about.' } } },
+      body: BODY,
+      bodyExample: { AccountSid: 'AC0123456789abcdef0123456789abcdef', MessageSid: 'SM0123456789abcdef0123456789abcdef', MessageStatus: 'undelivered', ErrorCode: '30005' },
+      answers: [{ status: 200, description: 'Received.', schema: ANSWER, example: { received: true, outcome: 'recorded' } }],
+      errors: ['invalid_signature'],
+      async handle(call) {
+        const told = await news(call);
+        if (told === undefined) return { status: 200, body: { received: true, outcome: 'ignored' } };
+        // Where nobody knows whether the message was sent, this tells: whoever looks it up finds it.
+        await ledger.learn(told.giftId, replyOf(told));
+        if (told.outcome === 'taken') return { status: 200, body: { received: true, outcome: 'known' } };
+        const { giftId, messageId, outcome } = told;
+        const context = { commandId: `twilio-${messageId}-undelivered`, correlationId: call.requestId, requestId: call.requestId, by: { user: TWILIO_USER }, now: now() };
+        const noted = await noteUndelivered(events, giftId, { provider: 'twilio', message_id: messageId, cause: outcome.failed }, context, WAIT_MS);
+        // It is recorded as failed by who looks it up.
+        if (noted === 'unsettled') logger.info({ gift: giftId.slice(0, 6) }, 'a message that was not noted as sent could not be delivered');
+        return { status: 200, body: { received: true, outcome: noted === 'unsettled' ? 'known' : noted } };
+      },
+    },
+  ];
+}

@@ -1,0 +1,48 @@
+/** What Twilio tells by itself of a message that it has taken (https://www.twilio.com/docs/messaging/guides/track-outbound-message-status), once its signature is verified. */
+import { giftIdOf } from '../../domain/giftIds.js';
+import type { SendReply } from '../messages.js';
+
+/** Where it is told, under the service's address; the query names the gift. */
+export const TWILIO_CALLBACK_PATH = '/webhooks/twilio';
+
+/** What became of a message. */
+export interface DeliveryNews {
+  readonly giftId: string;
+  /** Twilio's. */
+  readonly messageId: string;
+  /** `taken`: Twilio has it, or it has arrived; else why it was not delivered. */
+  readonly outcome: 'taken' | { readonly failed: string };
+}
+
+/** What is told is not signed by Twilio with our token. */
+export class SignatureError extends Error {
+  override readonly name = 'SignatureError';
+}
+
+/** Reads a callback: `undefined` where it says nothing that matters. @throws SignatureError */
+export type CallbackReader = (call: { readonly signature: string; readonly query: string; readonly body: string }) => DeliveryNews | undefined;
+
+const SID = /^[A-Z]{2}[0-9a-fA-F]{32}$/;
+const TAKEN: ReadonlySet<string> = new Set(['accepted', 'scheduled', 'queued', 'sending', 'sent', 'delivered', 'read']);
+const FAILED: ReadonlySet<string> = new Set(['failed', 'undelivered', 'canceled']);
+
+/** The reader. `publicUrl`: the service's address as Twilio was given it, which its signature covers. The library is large: it is loaded here. */
+export async function twilioCallbacks({ authToken, accountSid }: { readonly authToken: string; readonly accountSid: string }, publicUrl: string): Promise<CallbackReader> {
+  const { default: twilio } = await import('twilio');
+  return ({ signature, query, body }) => {
+    const form = Object.fromEntries(new URLSearchParams(body));
+    const url = `${publicUrl}${TWILIO_CALLBACK_PATH}${query === '' ? '' : `?${query}`}`;
+    if (signature === '' || !twilio.validateRequest(authToken, signature, url, form)) throw new SignatureError('not signed by Twilio');
+    const giftId = giftIdOf(new URLSearchParams(query).get('gift') ?? '');
+    const { MessageSid: messageId = '', MessageStatus: status = '', ErrorCode: code = '' } = form;
+    if (giftId === undefined || !SID.test(messageId) || form['AccountSid'] !== accountSid) return undefined;
+    if (TAKEN.has(status)) return { giftId, messageId, outcome: 'taken' };
+    if (FAILED.has(status)) return { giftId, messageId, outcome: { failed: `not delivered (Twilio ${/^\d{1,6}$/.test(code) ? code : status})` } };
+    return undefined;
+  };
+}
+
+/** As a worker would have answered it. */
+export function replyOf({ messageId, outcome }: DeliveryNews): SendReply {
+  return outcome === 'taken' ? { outcome: 'sent', provider: 'twilio', message_id: messageId, simulated: false } : { outcome: 'failed', cause: outcome.failed, simulated: false };
+}

@@ -1,0 +1,114 @@
+/** What Twilio tells of its messages, signed by Twilio's own library, to a service that sends by the stand-ins. */
+import assert from 'node:assert/strict';
+import twilio from 'twilio';
+import { suite } from 'uvu';
+import { shortcodeOf } from '../../src/domain/giftIds.js';
+import { type FcmServer, openFcmServer } from '../support/fcmServer.js';
+import { buyOne, refused } from '../support/giftFlow.js';
+import { eventually, type Reply, type Service, startService } from '../support/service.js';
+import { openTwilioServer, type TwilioServer } from '../support/twilioServer.js';
+
+const test = suite('callbacks of twilio');
+const PUBLIC_URL = 'https://gift.example.com';
+let server: TwilioServer;
+let fcm: FcmServer;
+let service: Service;
+
+test.before(async () => {
+  [server, fcm] = await Promise.all([openTwilioServer(), openFcmServer()]);
+  service = await startService({
+    env: {
+      PUBLIC_URL, NOTIFICATIONS: 'real', TWILIO_ACCOUNT_SID: server.accountSid, TWILIO_AUTH_TOKEN: server.authToken, TWILIO_FROM: '+447700900000', TWILIO_API_URL: server.url,
+      FCM_PROJECT_ID: fcm.projectId, FCM_CLIENT_EMAIL: fcm.clientEmail, FCM_PRIVATE_KEY: fcm.privateKey, FCM_API_URL: fcm.url, FCM_TOKEN_URL: fcm.tokenUrl,
+    },
+  });
+});
+test.after(async () => {
+  await service.close();
+  await Promise.all([server.close(), fcm.close()]);
+});
+
+const typesOf = async (gift: string): Promise<string[]> => (await service.events.read(`notification-${gift}`)).map(({ type }) => type);
+
+/** A gift whose receiver has been told, and Twilio's id of the message. */
+async function told(number: string): Promise<{ gift: string; sid: string }> {
+  const gift = await buyOne(service, 'latte', { phone_number: number });
+  const sid = await eventually(async () => server.messages.find(({ body }) => body.includes(shortcodeOf(gift)))?.sid);
+  await eventually(async () => ((await typesOf(gift)).includes('NotificationSent') ? true : undefined));
+  return { gift, sid };
+}
+
+async function tell(gift: string, fields: Readonly<Record<string, string>>, more: { readonly token?: string; readonly body?: string; readonly signature?: string } = {}): Promise<Reply> {
+  const path = `/webhooks/twilio?gift=${gift}`;
+  const form = { AccountSid: server.accountSid, To: '+447700900123', ...fields };
+  const signature = more.signature ?? twilio.getExpectedTwilioSignature(more.token ?? server.authToken, PUBLIC_URL + path, form);
+  const headers = { 'x-twilio-signature': signature, 'content-type': 'application/x-www-form-urlencoded' };
+  return service.ask('POST', path, { headers, body: more.body ?? new URLSearchParams(form).toString() });
+}
+const answered = (reply: Reply, outcome: string): void => assert.deepEqual([reply.status, reply.json], [200, { received: true, outcome }]);
+
+test('a message that could not be delivered is noted once, after it was sent, by Twilio', async () => {
+  const { gift, sid } = await told('+447700900501');
+  const create = server.asked.find(({ method, body }) => method === 'POST' && body.includes(shortcodeOf(gift)));
+  assert.equal(new URLSearchParams(create?.body).get('StatusCallback'), `${PUBLIC_URL}/webhooks/twilio?gift=${gift}`);
+  answered(await tell(gift, { MessageSid: sid, MessageStatus: 'sent' }), 'known');
+  const failed = { MessageSid: sid, MessageStatus: 'undelivered', ErrorCode: '30005' };
+  answered(await tell(gift, failed), 'recorded');
+  answered(await tell(gift, failed), 'known');
+  answered(await tell(gift, { ...failed, MessageStatus: 'failed' }), 'known');
+  assert.deepEqual(await typesOf(gift), ['NotificationStarted', 'NotificationSent', 'NotificationUndelivered']);
+  const noted = (await service.events.read(`notification-${gift}`)).at(-1);
+  assert.deepEqual(noted?.data, { provider: 'twilio', message_id: sid, cause: 'not delivered (Twilio 30005)' });
+  assert.deepEqual(noted?.metadata.by, { user: 'system:twilio' });
+  const history = await service.ask('GET', `/ops/gifts/${gift}/history`, { token: await service.userToken('aud') });
+  assert.match(history.text, /NotificationUndelivered/);
+});
+
+test('forged, altered, replayed for another gift: refused, nothing changed', async () => {
+  const { gift, sid } = await told('+447700900502');
+  const other = await told('+447700900503');
+  const fields = { MessageSid: sid, MessageStatus: 'undelivered' };
+  refused(await tell(gift, fields, { token: 'another-token-of-somebody' }), 400, 'Invalid signature.');
+  refused(await tell(gift, fields, { signature: '' }), 400, 'Invalid signature.');
+  refused(await tell(gift, fields, { body: new URLSearchParams({ ...fields, AccountSid: server.accountSid, To: '+447700900999' }).toString() }), 400, 'Invalid signature.');
+  const form = { AccountSid: server.accountSid, To: '+447700900123', ...fields };
+  refused(await tell(other.gift, fields, { signature: twilio.getExpectedTwilioSignature(server.authToken, `${PUBLIC_URL}/webhooks/twilio?gift=${gift}`, form) }), 400, 'Invalid signature.');
+  for (const one of [gift, other.gift]) assert.deepEqual(await typesOf(one), ['NotificationStarted', 'NotificationSent']);
+  assert.doesNotMatch(service.log.join(''), /77009|another-token/);
+});
+
+test('what says nothing that matters is ignored', async () => {
+  const { gift, sid } = await told('+447700900504');
+  answered(await tell('nonsense', { MessageSid: sid, MessageStatus: 'undelivered' }), 'ignored');
+  answered(await tell(gift, { MessageSid: 'nonsense', MessageStatus: 'undelivered' }), 'ignored');
+  answered(await tell(gift, { MessageSid: sid, MessageStatus: 'perhaps' }), 'ignored');
+  answered(await tell(gift, { AccountSid: `AC${'0'.repeat(32)}`, MessageSid: sid, MessageStatus: 'undelivered' }), 'ignored');
+  assert.deepEqual(await typesOf(gift), ['NotificationStarted', 'NotificationSent']);
+});
+
+test('a message whose sending nobody noted is not noted as undelivered; whoever looks it up learns it', async () => {
+  const { gift } = await told('+447700900505');
+  const sid = `SM${'a'.repeat(32)}`;
+  const began = performance.now();
+  answered(await tell(gift, { MessageSid: sid, MessageStatus: 'failed' }), 'known');
+  assert.ok(performance.now() - began >= 4_900, 'its sending is waited for');
+  assert.deepEqual(await typesOf(gift), ['NotificationStarted', 'NotificationSent']);
+  const store = await service.openStore();
+  try {
+    const claim = await store.records.get<{ reply: object }>(`send/${gift}`);
+    assert.deepEqual(claim?.value.reply, { outcome: 'failed', cause: 'not delivered (Twilio failed)', simulated: false });
+  } finally {
+    await store.close();
+  }
+});
+
+test('whoever forges on and on is told to stop', async () => {
+  let last: Reply | undefined;
+  for (let n = 0; n < 120 && last?.status !== 429; n++) last = await tell('x', {}, { signature: 'bad' });
+  assert.equal(last?.status, 429);
+  assert.ok(Number(last.headers.get('retry-after')) > 0);
+  const { gift, sid } = await told('+447700900506');
+  answered(await tell(gift, { MessageSid: sid, MessageStatus: 'delivered' }), 'known');
+});
+
+test.run();
