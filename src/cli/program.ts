@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { ConfigError } from '../config.js';
 import { LogSealedError } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { auditCommand } from './audit.js';
 import { backupCommand } from './backup.js';
 import { copyCommand } from './copy.js';
 import { historyCommand } from './history.js';
@@ -29,6 +30,7 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
   gift.addCommand(new Command('payments').summary('compare payments with their provider').description('What auditors and support do with payments.').addCommand(reconcileCommand(terminal)));
   gift.addCommand(new Command('purchases').summary('refund purchases').description('What support does with purchases.').addCommand(refundCommand(terminal)).addCommand(refundsCommand(terminal)));
   gift.addCommand(historyCommand(terminal));
+  gift.addCommand(auditCommand(terminal));
   gift.addCommand(projectionsCommand(terminal));
   for (const command of withInner(gift)) {
     command.exitOverride();

@@ -40,6 +40,12 @@ const pool: Record<string, string[]> = {
   time: ['2100-01-01', '2100-01-01T12:00:00Z', '2020-01-01'],
   time_zone: ['Europe/London', 'UTC', 'Mars'],
   viewer: ['ann', 'bob'],
+  from: ['2020-01-01', '2020-01-01T12:00:00Z'],
+  to: ['2100-01-01', '2100-01-01 12:00'],
+  merchant: ['coffee'],
+  location: ['bean-soho'],
+  user: ['till-coffee'],
+  after: ['0000000000000001'],
 };
 /** A purchase's and its payment's `reference` are of two kinds; one list does for both. */
 const REFERENCES = { payment: ['pm_card_visa', 'wallet-invoice', 'pm_card_visa_chargeDeclined', 'nothing'], purchase: ['latte', 'any-20', 'ticket', 'pooled', 'old'] };

@@ -1,6 +1,5 @@
 /** In which format records are sent: JSON, or as a stream of lines for more than an answer should hold. */
 import { csvLine } from '../../audit/csv.js';
-import { HttpError } from '../errors.js';
 import type { Call, Schema } from '../route.js';
 
 /** JSON at once, or lines: NDJSON, CSV with a heading. */
@@ -29,14 +28,4 @@ export const alsoAs: readonly string[] = ['application/x-ndjson', 'text/csv'];
 export function lineWriter<R extends object>(format: Exclude<Format, 'json'>, columns: readonly string[], rowOf: (record: R) => Parameters<typeof csvLine>[0]): { heading: string; line(record: R): string } {
   if (format === 'ndjson') return { heading: '', line: (record) => `${JSON.stringify(record)}\n` };
   return { heading: `${csvLine(columns)}\n`, line: (record) => `${csvLine(rowOf(record))}\n` };
-}
-
-/** Runs what reads a caller's words; what it can't read is 422. */
-export function readWords<T>(read: () => T, isTheirs: (error: unknown) => error is Error): T {
-  try {
-    return read();
-  } catch (error) {
-    if (isTheirs(error)) throw new HttpError('schema', { message: error.message });
-    throw error;
-  }
 }

@@ -3,31 +3,19 @@ import { EVENT_COLUMNS, eventRow } from '../../audit/eventRows.js';
 import { eventView } from '../../audit/eventView.js';
 import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../../audit/giftHistory.js';
 import { positionAt } from '../../audit/positionAt.js';
-import { DEFAULT_ZONE, TimeError, timeZone } from '../../audit/times.js';
+import { DEFAULT_ZONE } from '../../audit/times.js';
 import { HttpError } from '../errors.js';
-import type { Call } from '../route.js';
 import { eventExample, eventSchema } from '../schemas/events.js';
 import { giftEmbeddedSchema, giftExample, giftSchema } from '../schemas/gifts.js';
-import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter, readWords } from './formats.js';
+import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
 import type { OpsRoute } from './frame.js';
 import { ALL_RELATIONS, giftThen } from './giftThen.js';
+import { instantAsked, zoneParameter } from './ranges.js';
 import type { OpsDeps } from './routes.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
 /** Records a piece of a stream. */
 const PIECE = 200;
-
-const isTimeError = (error: unknown): error is Error => error instanceof TimeError;
-
-/** The query parameter of a time zone; spread into the `properties` of a query's schema. */
-export const zoneParameter = {
-  time_zone: { type: 'string', maxLength: 64, default: DEFAULT_ZONE, description: 'The zone of days, and of times without an offset (IANA).' },
-} as const;
-
-/** The instant that a caller means. @throws HttpError `schema` */
-export function instantAsked(query: Call['query'], text: string, edge: 'first' | 'last'): string {
-  return readWords(() => timeZone(query['time_zone'] as string).instant(text, edge), isTimeError);
-}
 
 /** The routes. */
 export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[] {

@@ -9,7 +9,9 @@ import { accessRoutes } from './access.js';
 import { giftAuditRoutes } from './gifts.js';
 import { type OpsRoute, opsRoute } from './frame.js';
 import { reconciliationRoutes } from './reconciliation.js';
+import { redemptionAuditRoutes } from './redemptions.js';
 import { refundRoutes } from './refunds.js';
+import { totalsRoutes } from './totals.js';
 
 /** What they work with. */
 export interface OpsDeps {
@@ -24,6 +26,13 @@ export interface OpsDeps {
 /** The routes. */
 export function opsRoutes(deps: OpsDeps): Route[] {
   const access = accessRecorder(deps.engines.events, deps.gifts.now);
-  const routes: OpsRoute[] = [...accessRoutes(deps), ...giftAuditRoutes(deps), ...refundRoutes(deps), ...reconciliationRoutes(deps)];
+  const routes: OpsRoute[] = [
+    ...accessRoutes(deps),
+    ...giftAuditRoutes(deps),
+    ...redemptionAuditRoutes(deps),
+    ...totalsRoutes(deps),
+    ...refundRoutes(deps),
+    ...reconciliationRoutes(deps),
+  ];
   return routes.map((route) => opsRoute(access, route));
 }

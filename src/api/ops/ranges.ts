@@ -1,0 +1,62 @@
+/** Times and parts of the log as callers ask for them. */
+import { type LogRange, logRange } from '../../audit/range.js';
+import { DEFAULT_ZONE, TimeError, type TimeZone, timeZone } from '../../audit/times.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import { HttpError } from '../errors.js';
+import type { Call, Schema } from '../route.js';
+
+/** The query parameter of a time zone; spread into the `properties` of a query's schema. */
+export const zoneParameter = {
+  time_zone: { type: 'string', maxLength: 64, default: DEFAULT_ZONE, description: 'The zone of days, and of times without an offset (IANA).' },
+} as const satisfies Record<string, Schema>;
+
+/** The query parameters of a range; spread likewise. */
+export const rangeParameters = {
+  from: { type: 'string', maxLength: 64, description: 'From this time on (`2026-05-04T12:30:00Z`; without an offset it is of `time_zone`), or from the beginning of a day.' },
+  to: { type: 'string', maxLength: 64, description: 'Up to this time, or to the end of a day. Default: the end of the log.' },
+  ...zoneParameter,
+} as const satisfies Record<string, Schema>;
+
+/** The parts of an answer that say which part of the log was read. */
+export const rangeProperties = {
+  after: { type: ['string', 'null'], description: 'The log was read after this position; null: from its beginning.' },
+  through: { type: ['string', 'null'], description: 'The log was read up to this position; null: there was nothing then.' },
+  from: { type: ['string', 'null'], format: 'date-time' },
+  to: { type: ['string', 'null'], format: 'date-time' },
+  time_zone: { type: 'string' },
+} as const satisfies Record<string, Schema>;
+
+/** A range of the example. */
+export const rangeExample: LogRange = { after: '0000000000001041', through: '0000000000099117', from: '2026-05-03T23:00:00.000Z', to: '2026-05-31T22:59:59.999Z', time_zone: DEFAULT_ZONE };
+
+/** The zone that a caller means. @throws HttpError `schema` */
+export function zoneAsked(query: Call['query']): TimeZone {
+  return inWords(() => timeZone(query['time_zone'] as string));
+}
+
+/** The instant that a caller means. @throws HttpError `schema` */
+export function instantAsked(query: Call['query'], text: string, edge: 'first' | 'last'): string {
+  const zone = zoneAsked(query);
+  return inWords(() => zone.instant(text, edge));
+}
+
+/** The range that a caller means. @throws HttpError `schema`; UnavailableError */
+export async function rangeAsked(events: EventStore, query: Call['query']): Promise<LogRange> {
+  const zone = zoneAsked(query);
+  const [from, to, after] = ['from', 'to', 'after'].map((name) => query[name] as string | undefined);
+  return logRange(events, { zone, from, to, after }).catch((error: unknown) => {
+    throw refusedWords(error);
+  });
+}
+
+function inWords<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw refusedWords(error);
+  }
+}
+
+function refusedWords(error: unknown): unknown {
+  return error instanceof TimeError ? new HttpError('schema', { message: error.message }) : error;
+}

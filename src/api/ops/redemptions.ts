@@ -1,0 +1,116 @@
+/** Redemptions as auditors export them: page by page, or as a stream of any length (decisions 11). */
+import type { LogRange } from '../../audit/range.js';
+import { REDEMPTION_COLUMNS, type RedemptionFilter, type RedemptionRecord, readRedemptions, redemptionRow } from '../../audit/redemptions.js';
+import type { EventStore, Position } from '../../ports/eventStore.js';
+import type { Call, Schema } from '../route.js';
+import { eventExample, eventSchema } from '../schemas/events.js';
+import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
+import type { OpsRoute } from './frame.js';
+import { rangeAsked, rangeExample, rangeParameters, rangeProperties } from './ranges.js';
+import type { OpsDeps } from './routes.js';
+
+const LIMIT = 100;
+const MAX_LIMIT = 1_000;
+/** After so long a page is answered with what has been found, be it nothing: the next goes on from there, in ms. */
+const PAGE_MS = 1_000;
+
+const text = { type: 'string', minLength: 1, maxLength: 64 };
+const ID: Schema = { type: 'string' };
+
+const recordSchema: Schema = {
+  title: 'RedemptionRecord',
+  type: 'object',
+  additionalProperties: false,
+  required: [...(eventSchema['required'] as string[]), 'gift_id', 'redemption'],
+  properties: {
+    ...(eventSchema['properties'] as object),
+    gift_id: ID,
+    redemption: {
+      type: 'object',
+      description: 'What was redeemed; of a reversal, what it reverses.',
+      required: ['redemption_id', 'location_id', 'location_merchant_id', 'merchant_id', 'brand_id', 'product_id', 'value'],
+      properties: {
+        redemption_id: ID, location_id: ID, location_merchant_id: { ...ID, description: "The location's merchant." },
+        merchant_id: { type: ['string', 'null'], description: 'The same, where the gift was valid for it; else null.' }, brand_id: ID, product_id: ID, value: { type: 'integer', description: 'Pence.' },
+      },
+    },
+  },
+};
+
+const recordExample = { ...eventExample, gift_id: '5f2c9d6a1b7e4c80d3a1', redemption: eventExample.data } as RedemptionRecord;
+
+/** The routes. */
+export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): OpsRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/ops/redemptions',
+      summary: 'Redemptions and their reversals',
+      description: 'As they stand in the log, in its order. A page may hold fewer than `limit`, even none, and not be the last: `next` is the `after` of the following one, null at the end. ' +
+        'A stream has any length; one that broke off is gone on with by `after`, the position of the last record received.',
+      tag: 'Audit',
+      roles: ['auditor'],
+      query: {
+        type: 'object',
+        properties: {
+          ...rangeParameters,
+          merchant: { ...text, description: 'Only at this merchant\'s locations.' },
+          location: { ...text, description: 'Only at this location.' },
+          user: { ...text, description: 'Only what this user did.' },
+          after: { type: 'string', maxLength: 32, description: 'Only after this position.' },
+          limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: LIMIT, description: 'How many records a page holds at most.' },
+          ...formatParameter,
+        },
+      },
+      answers: [
+        {
+          status: 200,
+          description: 'The records.',
+          alsoAs,
+          schema: {
+            type: 'object',
+            additionalProperties: false,
+            required: ['data', 'next', ...Object.keys(rangeProperties)],
+            properties: { data: { type: 'array', items: recordSchema }, next: { type: ['string', 'null'], description: '`after` of the next page; null on the last.' }, ...rangeProperties },
+          },
+          example: { data: [recordExample], next: null, ...rangeExample },
+        },
+      ],
+      errors: [],
+      async handle(call) {
+        const { query } = call;
+        const range = await rangeAsked(engines.events, query);
+        const filter = filterOf(query);
+        const format = formatOf(call);
+        if (format === 'json') {
+          const { records, next } = await page(engines.events, range, filter, query['limit'] as number);
+          return { status: 200, body: { data: records, next, ...range }, shown: records.length };
+        }
+        const { heading, line } = lineWriter(format, REDEMPTION_COLUMNS, redemptionRow);
+        return {
+          contentType: CONTENT_TYPES[format],
+          async *records() {
+            yield { text: heading, count: 0, position: range.after };
+            for await (const { records, position } of readRedemptions(engines.events, range, filter)) yield { text: records.map(line).join(''), count: records.length, position };
+          },
+        };
+      },
+    },
+  ];
+}
+
+function filterOf(query: Call['query']): RedemptionFilter {
+  const [merchant, location, user] = ['merchant', 'location', 'user'].map((name) => query[name] as string | undefined);
+  return { merchant, location, user };
+}
+
+async function page(events: EventStore, range: LogRange, filter: RedemptionFilter, limit: number): Promise<{ records: RedemptionRecord[]; next: Position | null }> {
+  const began = performance.now();
+  const found: RedemptionRecord[] = [];
+  for await (const { records, position } of readRedemptions(events, range, filter)) {
+    found.push(...records);
+    if (found.length > limit) return { records: found.slice(0, limit), next: found[limit - 1]?.position ?? null };
+    if (range.through !== null && position < range.through && performance.now() - began >= PAGE_MS) return { records: found, next: position };
+  }
+  return { records: found, next: null };
+}

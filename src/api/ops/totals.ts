@@ -1,0 +1,106 @@
+/** Totals per merchant and day, and the check that they agree with the streams (decisions 11). */
+import { type TotalsCheck, checkTotals } from '../../audit/checkTotals.js';
+import { TOTAL_COLUMNS, type TotalRow, foldTotals, noSums, sumOf, totalRow } from '../../audit/totals.js';
+import type { Schema } from '../route.js';
+import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
+import type { OpsRoute } from './frame.js';
+import { rangeAsked, rangeExample, rangeParameters, rangeProperties, zoneAsked } from './ranges.js';
+import type { OpsDeps } from './routes.js';
+
+const COUNT: Schema = { type: 'integer', minimum: 0 };
+const PENCE: Schema = { type: 'integer', description: 'Pence.' };
+const sumProperties = Object.fromEntries(Object.keys(noSums()).map((name) => [name, name.endsWith('_value') ? PENCE : COUNT]));
+
+const sumsSchema: Schema = { title: 'Sums', type: 'object', additionalProperties: false, required: Object.keys(sumProperties), properties: sumProperties };
+const rowSchema: Schema = {
+  title: 'TotalRow',
+  type: 'object',
+  additionalProperties: false,
+  required: ['day', 'merchant_id', ...Object.keys(sumProperties)],
+  properties: { day: { type: 'string', format: 'date' }, merchant_id: { type: 'string' }, ...sumProperties },
+};
+const checkSchema: Schema = {
+  title: 'TotalsCheck',
+  type: 'object',
+  additionalProperties: false,
+  required: ['agree', 'transactions', 'gifts', 'not_issued_yet', 'differences', 'faults', 'differences_found', 'faults_found'],
+  properties: {
+    agree: { type: 'boolean', description: 'Log and streams agree to the penny, and nothing is wrong in itself.' },
+    transactions: COUNT,
+    gifts: COUNT,
+    not_issued_yet: { ...COUNT, description: 'Gifts that are paid for and not issued yet.' },
+    differences: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['day', 'merchant_id', 'field', 'log', 'streams'],
+        properties: { day: { type: 'string' }, merchant_id: { type: 'string' }, field: { type: 'string' }, log: { type: 'integer' }, streams: { type: 'integer' } },
+      },
+    },
+    faults: {
+      type: 'array',
+      items: { type: 'object', required: ['transaction_id', 'fault'], properties: { transaction_id: { type: 'string' }, gift_id: { type: 'string' }, fault: { type: 'string' } } },
+    },
+    differences_found: COUNT,
+    faults_found: COUNT,
+  },
+};
+
+const sumsExample = { ...noSums(), issued: 3, issued_value: 1_050, redeemed: 1, redeemed_value: 350 };
+const checkExample: TotalsCheck = { agree: true, transactions: 1, gifts: 3, not_issued_yet: 0, differences: [], faults: [], differences_found: 0, faults_found: 0 };
+
+/** The routes. */
+export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
+  const { events } = engines;
+  return [
+    {
+      method: 'GET',
+      path: '/ops/totals',
+      summary: 'Totals per merchant and day',
+      description: 'Gifts issued, redeemed, taken back and refunded, counted and in pence, folded from the log. What is issued and refunded is its brand\'s merchant\'s, what is redeemed and taken back the location\'s. ' +
+        'With `check` every stream of the transactions and gifts is read and summed anew as well, which takes its time: `check.agree` says whether both agree to the penny.',
+      tag: 'Audit',
+      roles: ['auditor'],
+      query: {
+        type: 'object',
+        properties: {
+          ...rangeParameters,
+          check: { type: 'boolean', default: false, description: 'Hold the totals against the streams. Only in JSON.' },
+          ...formatParameter,
+        },
+      },
+      answers: [
+        {
+          status: 200,
+          description: 'The totals.',
+          alsoAs,
+          schema: {
+            type: 'object',
+            additionalProperties: false,
+            required: ['data', 'sums', ...Object.keys(rangeProperties)],
+            properties: { data: { type: 'array', items: rowSchema }, sums: sumsSchema, check: checkSchema, ...rangeProperties },
+          },
+          example: { data: [{ day: '2026-05-04', merchant_id: 'm1', ...sumsExample }], sums: sumsExample, check: checkExample, ...rangeExample },
+        },
+      ],
+      errors: [],
+      async handle(call) {
+        const range = await rangeAsked(events, call.query);
+        const zone = zoneAsked(call.query);
+        const format = formatOf(call);
+        const rows = await foldTotals(events, range, zone);
+        if (format !== 'json') {
+          const { heading, line } = lineWriter<TotalRow>(format, TOTAL_COLUMNS, totalRow);
+          return {
+            contentType: CONTENT_TYPES[format],
+            async *records() {
+              yield { text: heading + rows.map(line).join(''), count: rows.length, position: range.through };
+            },
+          };
+        }
+        const check = call.query['check'] === true ? { check: await checkTotals({ events, transactions: models.transactions }, rows, range, zone) } : {};
+        return { status: 200, body: { data: rows, sums: sumOf(rows), ...check, ...range }, shown: rows.length };
+      },
+    },
+  ];
+}

@@ -1,0 +1,50 @@
+/** What a redemption was, found again for the event that reverses it: that names it by its id alone. */
+import type { GiftRedeemed, GiftUnredeemed } from '../domain/gift.js';
+import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
+
+/** Redemptions remembered: many are reversed soon. */
+const REMEMBERED = 20_000;
+/** Streams read side by side. */
+const READS = 32;
+
+/** Knows redemptions. */
+export interface RedeemedFacts {
+  /** What each of these events (`GiftRedeemed`, `GiftUnredeemed`, in log order) is about. @throws UnavailableError; Error where a reversed redemption is not in its gift's stream */
+  of(events: readonly RecordedEvent[]): Promise<GiftRedeemed['data'][]>;
+}
+
+/** Remembers a bounded number of redemptions, and reads the gift's stream for others. */
+export function redeemedFacts(events: EventStore): RedeemedFacts {
+  const known = new Map<string, GiftRedeemed['data']>();
+
+  function remember(redemption: GiftRedeemed['data']): void {
+    known.set(redemption.redemption_id, redemption);
+    if (known.size <= REMEMBERED) return;
+    const [oldest = ''] = known.keys();
+    known.delete(oldest);
+  }
+
+  async function find({ stream, data }: RecordedEvent): Promise<GiftRedeemed['data']> {
+    const { redemption_id: id } = data as GiftUnredeemed['data'];
+    const redeemed = (await events.read(stream)).find((event) => event.type === 'GiftRedeemed' && (event.data as GiftRedeemed['data']).redemption_id === id);
+    if (redeemed === undefined) throw new Error(`${stream} reverses the redemption ${id}, which it does not have`);
+    return redeemed.data as GiftRedeemed['data'];
+  }
+
+  return {
+    async of(batch) {
+      const facts: (GiftRedeemed['data'] | undefined)[] = batch.map((event) => {
+        if (event.type !== 'GiftRedeemed') return known.get((event.data as GiftUnredeemed['data']).redemption_id);
+        remember(event.data as GiftRedeemed['data']);
+        return event.data as GiftRedeemed['data'];
+      });
+      const missing = facts.flatMap((fact, index) => (fact === undefined ? [index] : []));
+      for (let from = 0; from < missing.length; from += READS) {
+        await Promise.all(missing.slice(from, from + READS).map(async (index) => {
+          facts[index] = await find(batch[index] as RecordedEvent);
+        }));
+      }
+      return facts as GiftRedeemed['data'][];
+    },
+  };
+}

@@ -1,0 +1,135 @@
+/** What was issued, redeemed, taken back and refunded, per merchant and day, to the penny: a fold of the log. */
+import { type Brand, catalogueStream } from '../domain/catalogue.js';
+import { evolveEntry, type Entry } from '../domain/entry.js';
+import type { GiftIssued } from '../domain/gift.js';
+import type { GiftsPurchased } from '../domain/purchase.js';
+import type { GiftsRefunded } from '../domain/refund.js';
+import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { Cell } from './csv.js';
+import { type LogRange, readRange } from './range.js';
+import { redeemedFacts } from './redeemedFacts.js';
+import type { TimeZone } from './times.js';
+
+/** Counts of gifts, values in pence. */
+export interface Sums {
+  issued: number;
+  issued_value: number;
+  redeemed: number;
+  redeemed_value: number;
+  unredeemed: number;
+  unredeemed_value: number;
+  refunded: number;
+  refunded_value: number;
+}
+
+/** What a total may hold. */
+export type SumName = 'issued' | 'redeemed' | 'unredeemed' | 'refunded';
+
+/**
+ * The sums of a day and a merchant. What is issued and refunded is its brand's merchant's (of the brand as it was then; '' for a brand nobody knows), what is redeemed
+ * and taken back the location's.
+ */
+export interface TotalRow extends Readonly<Sums> {
+  /** `YYYY-MM-DD` of the zone. */
+  readonly day: string;
+  readonly merchant_id: string;
+}
+
+/** Sums by day and merchant. */
+export interface Totals {
+  add(at: string, merchantId: string, name: SumName, count: number, value: number): void;
+  /** By day, then by merchant. */
+  rows(): TotalRow[];
+}
+
+/** Nothing yet. */
+export const noSums = (): Sums => ({ issued: 0, issued_value: 0, redeemed: 0, redeemed_value: 0, unredeemed: 0, unredeemed_value: 0, refunded: 0, refunded_value: 0 });
+
+/** Empty totals. */
+export function emptyTotals(zone: TimeZone): Totals {
+  const days = new Map<string, Map<string, Sums>>();
+  return {
+    add(at, merchantId, name, count, value) {
+      const day = zone.dayOf(at);
+      const merchants = days.get(day) ?? new Map<string, Sums>();
+      days.set(day, merchants);
+      const sums = merchants.get(merchantId) ?? noSums();
+      merchants.set(merchantId, sums);
+      sums[name] += count;
+      sums[`${name}_value`] += value;
+    },
+    rows: () =>
+      [...days].flatMap(([day, merchants]) => [...merchants].map(([merchant_id, sums]) => ({ day, merchant_id, ...sums })))
+        .sort((one, other) => compare(one.day, other.day) || compare(one.merchant_id, other.merchant_id)),
+  };
+}
+
+const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+/** Whose a brand was, at a position. */
+export type MerchantOf = (brandId: string, position: Position) => Promise<string>;
+
+/** Looks brands up in their streams, each once. @throws UnavailableError */
+export function brandMerchants(events: EventStore): MerchantOf {
+  const known = new Map<string, Promise<RecordedEvent[]>>();
+  return async (brandId, position) => {
+    const read = known.get(brandId) ?? events.read(catalogueStream('brand', brandId));
+    known.set(brandId, read);
+    let brand: Entry<Brand> = { status: 'none' };
+    for (const event of await read) if (event.position <= position || brand.status === 'none') brand = evolveEntry(brand, event);
+    return brand.status === 'none' ? '' : brand.value.merchant_id;
+  };
+}
+
+/** The types that totals are made of. */
+const TYPES = ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed', 'GiftsRefunded'];
+
+/** Told after each batch how far the log has been looked at. */
+export type TotalsProgress = (events: number, position: Position) => void;
+
+/** The totals of a range: one reading of the log. @throws UnavailableError; the signal's reason */
+export async function foldTotals(events: EventStore, range: LogRange, zone: TimeZone, options: { readonly signal?: AbortSignal; readonly onProgress?: TotalsProgress } = {}): Promise<TotalRow[]> {
+  const totals = emptyTotals(zone);
+  const facts = redeemedFacts(events);
+  const merchantOf = brandMerchants(events);
+  let count = 0;
+  for await (const batch of readRange(events, range, { types: TYPES }, options.signal)) {
+    const redemptions = batch.events.filter(({ type }) => type === 'GiftRedeemed' || type === 'GiftUnredeemed');
+    const redeemed = await facts.of(redemptions);
+    for (const [index, { type, at }] of redemptions.entries()) {
+      const fact = redeemed[index];
+      if (fact !== undefined) totals.add(at, fact.location_merchant_id, type === 'GiftRedeemed' ? 'redeemed' : 'unredeemed', 1, fact.value);
+    }
+    for (const event of batch.events) {
+      if (event.type === 'GiftIssued') {
+        const { brand_id, value } = event.data as GiftIssued['data'];
+        totals.add(event.at, await merchantOf(brand_id, event.position), 'issued', 1, value);
+      } else if (event.type === 'GiftsRefunded') {
+        const { gift_ids, amount } = event.data as GiftsRefunded['data'];
+        const [bought] = await events.read(event.stream, { limit: 1 });
+        const brandId = (bought?.data as Partial<GiftsPurchased['data']> | undefined)?.brand_id ?? '';
+        totals.add(event.at, await merchantOf(brandId, event.position), 'refunded', gift_ids.length, amount);
+      }
+    }
+    count += batch.events.length;
+    options.onProgress?.(count, batch.position);
+  }
+  // A reading that was stopped ends without a word.
+  options.signal?.throwIfAborted();
+  return totals.rows();
+}
+
+/** The sums of some rows. */
+export function sumOf(rows: readonly TotalRow[]): Sums {
+  const sums = noSums();
+  for (const row of rows) for (const name of Object.keys(sums) as (keyof Sums)[]) sums[name] += row[name];
+  return sums;
+}
+
+/** The heading of a row in CSV; values are pence. */
+export const TOTAL_COLUMNS: readonly string[] = ['day', 'merchant_id', ...Object.keys(noSums())];
+
+/** A row in CSV. */
+export function totalRow({ day, merchant_id, ...sums }: TotalRow): Cell[] {
+  return [day, merchant_id, ...(Object.keys(noSums()) as (keyof Sums)[]).map((name) => sums[name])];
+}

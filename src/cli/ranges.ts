@@ -1,0 +1,38 @@
+/** Parts of the log as options of subcommands. */
+import type { Command } from 'commander';
+import { type LogRange, logRange } from '../audit/range.js';
+import { DEFAULT_ZONE, TimeError } from '../audit/times.js';
+import type { EventStore } from '../ports/eventStore.js';
+import { CommandFailure, EXIT } from './terminal.js';
+import { zoneOf } from './times.js';
+
+/** What these options give. */
+export interface RangeFlags {
+  readonly from?: string;
+  readonly to?: string;
+  readonly timeZone: string;
+}
+
+/** Adds `--from`, `--to` and `--time-zone`. */
+export function rangeOptions(command: Command): Command {
+  return command
+    .option('--from <time>', 'from this time on: a day, "2026-05-04 12:30" or 2026-05-04T12:30:00Z')
+    .option('--to <time>', 'up to this time, or to the end of this day (default: the end of the log)')
+    .option('--time-zone <zone>', 'the zone of days, and of times without an offset', DEFAULT_ZONE);
+}
+
+/** The range of these options. @throws CommandFailure; UnavailableError */
+export async function rangeOf(events: EventStore, { from, to, timeZone }: RangeFlags, after?: string): Promise<LogRange> {
+  try {
+    return await logRange(events, { zone: zoneOf(timeZone), from, to, after });
+  } catch (error) {
+    if (error instanceof TimeError) throw new CommandFailure(error.message, EXIT.usage);
+    throw error;
+  }
+}
+
+/** The range in one line for people. */
+export function rangeInWords({ after, through, from, to, time_zone }: LogRange): string {
+  const times = from === null && to === null ? 'the whole log' : `${from ?? 'the beginning'} to ${to ?? 'the end'}`;
+  return `${times}: log positions after ${after ?? 'the beginning'} through ${through ?? 'none'}; days are of ${time_zone}`;
+}

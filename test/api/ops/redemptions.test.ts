@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { accessStream } from '../../../src/domain/access.js';
+import { buy, redeem, refused, unredeem } from '../../support/giftFlow.js';
+import { type Json, type Reply, type Service, startService } from '../../support/service.js';
+
+const test = suite('api/ops/redemptions');
+let service: Service;
+
+const ask = async (path: string, user = 'aud', headers: Readonly<Record<string, string>> = {}): Promise<Reply> => service.ask('GET', path, { token: await service.userToken(user), headers });
+const last = async (): Promise<Json> => (await service.events.read(accessStream(new Date().toISOString()))).at(-1);
+
+test.before(async () => {
+  service = await startService();
+  const gifts = await buy(service, 'latte', Array(5).fill({}));
+  for (const gift of gifts) assert.equal((await redeem(service, gift)).status, 201);
+  assert.equal((await unredeem(service, gifts[0] ?? '')).status, 200);
+});
+test.after(() => service.close());
+
+test('pages follow one another by position, and end', async () => {
+  const found: Json[] = [];
+  let after = '';
+  let pages = 0;
+  for (let next: string | null = ''; next !== null; pages++) {
+    const reply = await ask(`/ops/redemptions?limit=2${after}`);
+    assert.equal(reply.status, 200, reply.text);
+    assert.ok(reply.json.data.length <= 2);
+    found.push(...(reply.json.data as Json[]));
+    next = reply.json.next as string | null;
+    after = `&after=${next}`;
+  }
+  assert.deepEqual([found.length, pages], [6, 3]);
+  assert.deepEqual(found.map(({ type }) => type), [...Array<string>(5).fill('GiftRedeemed'), 'GiftUnredeemed']);
+  assert.equal(new Set(found.map(({ id }) => id)).size, 6);
+  const record = await last();
+  assert.deepEqual([record.type, record.data.what, record.data.count, record.metadata.by.user], ['RecordsSeen', 'GET /ops/redemptions', 2, 'aud']);
+});
+
+test('filters hold, and the range is shown', async () => {
+  const of = async (query: string): Promise<Json[]> => (await ask(`/ops/redemptions?${query}`)).json.data;
+  assert.equal((await of('merchant=coffee&location=bean-soho&user=till-coffee')).length, 6);
+  assert.deepEqual(await of('merchant=cinema'), []);
+  assert.deepEqual(await of('user=nobody'), []);
+  const none = (await ask('/ops/redemptions?to=1999-01-01')).json;
+  assert.deepEqual([none.data, none.next, none.through, none.to, none.time_zone], [[], null, null, '1999-01-01T23:59:59.999Z', 'Europe/London']);
+});
+
+test('a stream has all of it, recorded at both ends', async () => {
+  const csv = await ask('/ops/redemptions?limit=1', 'aud', { accept: 'text/csv' });
+  assert.deepEqual([csv.status, csv.text.trimEnd().split('\n').length], [200, 7]);
+  const ndjson = await ask('/ops/redemptions?format=ndjson');
+  const records = ndjson.text.trimEnd().split('\n').map((line) => JSON.parse(line) as Json);
+  assert.deepEqual(records, (await ask('/ops/redemptions')).json.data);
+  const [begun, ended] = (await service.events.read(accessStream(new Date().toISOString()))).slice(-3) as Json[];
+  assert.deepEqual([begun.type, ended.type, ended.data.count, ended.data.complete], ['ExportBegun', 'ExportEnded', 6, true]);
+});
+
+test('totals, with the check', async () => {
+  const reply = await ask('/ops/totals?check=1&time_zone=UTC');
+  assert.equal(reply.status, 200, reply.text);
+  assert.deepEqual(reply.json.data, [{
+    day: new Date().toISOString().slice(0, 10), merchant_id: 'coffee', issued: 5, issued_value: 1750, redeemed: 5, redeemed_value: 1750, unredeemed: 1, unredeemed_value: 350, refunded: 0, refunded_value: 0,
+  }]);
+  assert.deepEqual([reply.json.check.agree, reply.json.check.gifts, reply.json.sums.redeemed_value], [true, 5, 1750]);
+  assert.equal((await ask('/ops/totals')).json.check, undefined);
+  assert.equal((await ask('/ops/totals?format=csv')).text.trimEnd().split('\n').length, 2);
+  assert.match((await ask('/ops/totals?format=ndjson')).text, /^\{"day":.*\}\n$/);
+});
+
+test('only auditors, and only what makes sense', async () => {
+  for (const path of ['/ops/redemptions', '/ops/totals']) {
+    for (const user of ['sue', 'ann']) refused(await ask(path, user), 403, 'Forbidden.');
+    refused(await ask(`${path}?from=soon`), 422, '"soon" is not a time: give one such as 2026-05-04, 2026-05-04T12:30 or 2026-05-04T12:30:00Z');
+    refused(await ask(`${path}?from=2026-05-04&to=2026-05-03`), 422, 'from (2026-05-03T23:00:00.000Z) is later than to (2026-05-03T22:59:59.999Z)');
+    refused(await ask(`${path}?time_zone=Mars`), 422, '"Mars" is not a time zone: give one such as Europe/London or UTC');
+  }
+  const wrong = await ask('/ops/redemptions?after=nothing');
+  assert.equal(wrong.status, 422);
+  assert.match(wrong.json.error as string, /^after must be a position of this log, such as \d+$/);
+  refused(await ask('/ops/redemptions?limit=0'), 422, 'limit must be at least 1');
+});
+
+test.run();

@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
+import { type TotalsCheck, checkTotals } from '../../src/audit/checkTotals.js';
+import { logRange } from '../../src/audit/range.js';
+import { timeZone } from '../../src/audit/times.js';
+import { foldTotals, sumOf } from '../../src/audit/totals.js';
+import { deriveGiftIds } from '../../src/domain/giftIds.js';
+import type { EventStore } from '../../src/ports/eventStore.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
+import type { ReadModel } from '../../src/projections/readModel.js';
+import type { TransactionDocument } from '../../src/projections/transactions.js';
+
+const test = suite<{ dir: string; events: EventStore }>('audit/checkTotals');
+const zone = timeZone('UTC');
+const SEEDS = ['aa'.repeat(32), 'bb'.repeat(32)] as const;
+
+test.before.each(async (context) => {
+  context.dir = mkdtempSync(join(tmpdir(), 'totals-'));
+  context.events = await openEmbeddedEventStore({ dir: context.dir });
+});
+test.after.each(async ({ dir, events }) => {
+  await events.close();
+  rmSync(dir, { recursive: true });
+});
+
+let second = 0;
+async function happened(events: EventStore, stream: string, type: string, data: object): Promise<void> {
+  const at = new Date(Date.UTC(2026, 0, 1, 0, 0, second++)).toISOString();
+  await events.append(stream, [{ id: randomUUID(), type, at, data, metadata: { commandId: 'c', correlationId: 'r', by: { user: 'u' } } }], 'any');
+}
+
+/** A purchase of two gifts of 350 pence, charged and issued. @returns the gifts' streams */
+async function bought(events: EventStore, id: 'ta' | 'tb', more: { charged?: number; value?: number; issued?: number } = {}): Promise<string[]> {
+  const seed = SEEDS[id === 'ta' ? 0 : 1];
+  await happened(events, `transaction-${id}`, 'GiftsPurchased', { transaction_id: id, seed, brand_id: 'b', product_id: 'p', sale_price: 350, total: 700, receivers: [{}, {}] });
+  if (more.charged !== 0) await happened(events, `transaction-${id}`, 'PaymentCharged', { amount: more.charged ?? 700, provider: 'p', charge_id: 'c' });
+  const gifts = deriveGiftIds(seed, 2).map((ids) => `gift-${ids.gift_id}`);
+  for (const gift of gifts.slice(0, more.issued ?? 2)) await happened(events, gift, 'GiftIssued', { transaction_id: id, brand_id: 'b', product_id: 'p', value: more.value ?? 350 });
+  return gifts;
+}
+
+const redeemed = (id: string, value = 350): object => ({ redemption_id: id, location_id: 's', location_merchant_id: 'm', merchant_id: 'm', brand_id: 'b', product_id: 'p', value });
+
+/** A read model that knows these transactions. */
+function knows(ids: readonly string[], reached = true): ReadModel<TransactionDocument> {
+  return {
+    reached: async () => reached,
+    find: async ({ where, limit }: { where: { id: { gt: string } }; limit: number }) => ids.filter((id) => id > where.id.gt).slice(0, limit).map((id) => ({ id, body: {} })),
+  } as unknown as ReadModel<TransactionDocument>;
+}
+
+async function checked(events: EventStore, known: readonly string[] = ['ta', 'tb']): Promise<TotalsCheck> {
+  const range = await logRange(events, { zone });
+  return checkTotals({ events, transactions: knows(known) }, await foldTotals(events, range, zone), range, zone);
+}
+
+test('what is right agrees, refunds and reversals included; brands are those of then', async ({ events }) => {
+  await happened(events, 'brand-b', 'BrandAdded', { id: 'b', merchant_id: 'old' });
+  const [first = '', other = ''] = await bought(events, 'ta');
+  await happened(events, 'brand-b', 'BrandChanged', { merchant_id: 'new' });
+  await bought(events, 'tb', { issued: 1 });
+  await happened(events, first, 'GiftRedeemed', redeemed('r1'));
+  await happened(events, first, 'GiftUnredeemed', { redemption_id: 'r1' });
+  await happened(events, first, 'GiftRedeemed', redeemed('r2'));
+  await happened(events, 'transaction-ta', 'GiftsRefunded', { refund_id: 'x', attempt: 1, gift_ids: [other.slice(5)], amount: 350, provider: 'p', refund_ref: 'f' });
+  assert.equal(await checked(events), { agree: true, transactions: 2, gifts: 4, not_issued_yet: 1, differences: [], faults: [], differences_found: 0, faults_found: 0 });
+  const rows = await foldTotals(events, await logRange(events, { zone }), zone);
+  assert.equal(rows.map((row) => [row.merchant_id, row.issued, row.redeemed, row.unredeemed, row.refunded_value]), [['m', 0, 2, 1, 0], ['new', 1, 0, 0, 350], ['old', 2, 0, 0, 0]]);
+  assert.equal(sumOf(rows).issued_value, 1050);
+});
+
+test('a transaction that the read model has lost shows, field by field', async ({ events }) => {
+  const [first = ''] = await bought(events, 'ta');
+  await bought(events, 'tb');
+  await happened(events, first, 'GiftRedeemed', redeemed('r1'));
+  const { agree, differences, differences_found: found, faults } = await checked(events, ['tb']);
+  assert.is(agree, false);
+  assert.equal(differences, [
+    { day: '2026-01-01', merchant_id: '', field: 'issued', log: 4, streams: 2 },
+    { day: '2026-01-01', merchant_id: '', field: 'issued_value', log: 1400, streams: 700 },
+    { day: '2026-01-01', merchant_id: 'm', field: 'redeemed', log: 1, streams: 0 },
+    { day: '2026-01-01', merchant_id: 'm', field: 'redeemed_value', log: 350, streams: 0 },
+  ]);
+  assert.equal([found, faults], [4, []]);
+});
+
+test('totals that are a penny off disagree', async ({ events }) => {
+  await bought(events, 'ta');
+  const range = await logRange(events, { zone });
+  const [row] = await foldTotals(events, range, zone);
+  const { differences } = await checkTotals({ events, transactions: knows(['ta']) }, [{ ...row!, issued_value: 701 }], range, zone);
+  assert.equal(differences.map(({ field, log, streams }) => [field, log, streams]), [['issued_value', 701, 700]]);
+});
+
+test('money that can not be right is a fault of its transaction or gift', async ({ events }) => {
+  const faults = async (): Promise<string[]> => (await checked(events)).faults.map(({ transaction_id, fault }) => `${transaction_id} ${fault}`);
+  const [first = '', other = ''] = await bought(events, 'ta', { charged: 699, value: 349 });
+  assert.equal(await faults(), ['ta charged 699, but its gifts cost 700', 'ta issued for 349, but bought for 350', 'ta issued for 349, but bought for 350']);
+  await happened(events, first, 'GiftRedeemed', redeemed('r1', 351));
+  await happened(events, first, 'GiftRedeemed', redeemed('r2'));
+  await happened(events, other, 'GiftRedeemed', redeemed('r3'));
+  await happened(events, other, 'GiftUnredeemed', { redemption_id: 'r3' });
+  await happened(events, other, 'GiftUnredeemed', { redemption_id: 'r3' });
+  await happened(events, 'transaction-ta', 'GiftsRefunded', { refund_id: 'x', gift_ids: [], amount: 700 });
+  assert.equal((await faults()).filter((text) => !/issued|charged 699, but its/.test(text)), [
+    'ta refunded 700, but charged 699', 'ta redeemed for 351, but bought for 350', 'ta redeemed twice: r1 and r2', 'ta reverses the redemption r3, which is not the open one',
+  ]);
+  await bought(events, 'tb', { charged: 0, issued: 1 });
+  assert.ok((await faults()).includes('tb issued without being paid for'));
+});
+
+test('a read model that is behind can not be held against anything', async ({ events }) => {
+  await bought(events, 'ta');
+  const range = await logRange(events, { zone });
+  await checkTotals({ events, transactions: knows(['ta'], false) }, [], range, zone).then(() => assert.unreachable(), (error: Error) => {
+    assert.instance(error, UnavailableError);
+    assert.match(error.message, /has not come to position/);
+  });
+});
+
+test('an empty log has no totals, and they agree', async ({ events }) => {
+  const range = await logRange(events, { zone });
+  assert.equal(range, { after: null, through: null, from: null, to: null, time_zone: 'UTC' });
+  assert.equal(await foldTotals(events, range, zone), []);
+  assert.is((await checked(events, [])).agree, true);
+});
+
+test('a check that is stopped ends with the signal\'s reason', async ({ events }) => {
+  await bought(events, 'ta');
+  const range = await logRange(events, { zone });
+  const stopped = AbortSignal.abort(new Error('stopped'));
+  for (const run of [async () => foldTotals(events, range, zone, { signal: stopped }), async () => checkTotals({ events, transactions: knows(['ta']) }, [], range, zone, { signal: stopped })]) {
+    await run().then(() => assert.unreachable(), (error: Error) => assert.is(error.message, 'stopped'));
+  }
+});
+
+test.run();
