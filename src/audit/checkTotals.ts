@@ -6,7 +6,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type GiftIssued, type GiftRedeemed, giftStream } from '../domain/gift.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
-import type { GiftsRefunded } from '../domain/refund.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { ReadModel } from '../projections/readModel.js';
@@ -14,7 +13,7 @@ import type { TransactionDocument } from '../projections/transactions.js';
 import { upTo } from './giftHistory.js';
 import type { LogRange } from './range.js';
 import type { TimeZone } from './times.js';
-import { type MerchantOf, type SumName, type Sums, type TotalRow, brandMerchants, emptyTotals, noSums } from './totals.js';
+import { type MerchantOf, type SumName, type Sums, type TotalRow, brandMerchants, emptyTotals, givenBack, noSums } from './totals.js';
 
 /** How long the read model may take to reach the range's end, in ms. */
 const REACH_MS = 5_000;
@@ -153,10 +152,10 @@ async function sumPurchase(own: readonly RecordedEvent[], purchase: GiftsPurchas
       const { amount } = event.data as { readonly amount: number };
       if (charged === undefined && amount !== price) fault(`charged ${amount}, but its gifts cost ${price}`);
       if (charged === undefined) charged = amount;
-    } else if (event.type === 'GiftsRefunded') {
-      const { gift_ids, amount } = event.data as GiftsRefunded['data'];
-      refunded += amount;
-      add(event, await merchantOf(purchase.brand_id, event.position), 'refunded', gift_ids.length, amount);
+    } else if (event.type === 'GiftsRefunded' || event.type === 'RefundedAtProvider') {
+      const { count, value } = givenBack(event);
+      refunded += value;
+      add(event, await merchantOf(purchase.brand_id, event.position), 'refunded', count, value);
     }
   }
   if (refunded > (charged ?? 0)) fault(`refunded ${refunded}, but charged ${charged ?? 0}`);

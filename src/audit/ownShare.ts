@@ -29,8 +29,10 @@ export function ownShare(purchase: readonly RecordedEvent[], giftIds: readonly s
   for (const { data } of purchase) {
     const { refund_id: refundId, ...named } = data as NamesGifts;
     if (refundId === undefined) continue;
-    if (giftsIn(named).some((id) => wanted.has(id))) own.add(refundId);
-    else others.add(refundId);
+    const ids = giftsIn(named);
+    if (ids.some((id) => wanted.has(id))) own.add(refundId);
+    // Money that bought nothing goes back for no gift: that concerns all of them.
+    else if (ids.length > 0) others.add(refundId);
   }
   const isOthers = (refundId: string): boolean => others.has(refundId) && !own.has(refundId);
   const events = purchase

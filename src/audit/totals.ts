@@ -2,6 +2,7 @@
 import { type Brand, catalogueStream } from '../domain/catalogue.js';
 import { evolveEntry, type Entry } from '../domain/entry.js';
 import type { GiftIssued } from '../domain/gift.js';
+import type { RefundedAtProvider } from '../domain/lateMoney.js';
 import type { GiftsPurchased } from '../domain/purchase.js';
 import type { GiftsRefunded } from '../domain/refund.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
@@ -82,7 +83,7 @@ export function brandMerchants(events: EventStore): MerchantOf {
 }
 
 /** The types that totals are made of. */
-const TYPES = ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed', 'GiftsRefunded'];
+const TYPES = ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed', 'GiftsRefunded', 'RefundedAtProvider'];
 
 /** Told after each batch how far the log has been looked at. */
 export type TotalsProgress = (events: number, position: Position) => void;
@@ -104,11 +105,11 @@ export async function foldTotals(events: EventStore, range: LogRange, zone: Time
       if (event.type === 'GiftIssued') {
         const { brand_id, value } = event.data as GiftIssued['data'];
         totals.add(event.at, await merchantOf(brand_id, event.position), 'issued', 1, value);
-      } else if (event.type === 'GiftsRefunded') {
-        const { gift_ids, amount } = event.data as GiftsRefunded['data'];
+      } else if (event.type === 'GiftsRefunded' || event.type === 'RefundedAtProvider') {
+        const { count: gifts, value } = givenBack(event);
         const [bought] = await events.read(event.stream, { limit: 1 });
         const brandId = (bought?.data as Partial<GiftsPurchased['data']> | undefined)?.brand_id ?? '';
-        totals.add(event.at, await merchantOf(brandId, event.position), 'refunded', gift_ids.length, amount);
+        totals.add(event.at, await merchantOf(brandId, event.position), 'refunded', gifts, value);
       }
     }
     count += batch.events.length;
@@ -117,6 +118,16 @@ export async function foldTotals(events: EventStore, range: LogRange, zone: Time
   // A reading that was stopped ends without a word.
   options.signal?.throwIfAborted();
   return totals.rows();
+}
+
+/**
+ * What an event gives back of what gifts cost. Money that bought nothing (charged late, or twice) was never any gift's, so giving it back is no refund here; of money
+ * that the provider gave back without us nobody says of how many gifts it was.
+ */
+export function givenBack({ type, data }: RecordedEvent): { readonly count: number; readonly value: number } {
+  if (type === 'RefundedAtProvider') return { count: 0, value: (data as RefundedAtProvider['data']).amount };
+  const { gift_ids, amount } = data as GiftsRefunded['data'];
+  return gift_ids.length === 0 ? { count: 0, value: 0 } : { count: gift_ids.length, value: amount };
 }
 
 /** The sums of some rows. */

@@ -74,6 +74,15 @@ test('what is right agrees, refunds and reversals included; brands are those of 
   assert.equal(sumOf(rows).issued_value, 1050);
 });
 
+test('money that bought nothing is no refund of gifts; what the provider gave back by itself is', async ({ events }) => {
+  await bought(events, 'ta');
+  await happened(events, 'transaction-ta', 'GiftsRefunded', { refund_id: 'late', attempt: 1, gift_ids: [], amount: 700, provider: 'p', refund_ref: 'f' });
+  await happened(events, 'transaction-ta', 'RefundedAtProvider', { provider: 'p', charge_id: 'c', amount: 100, total: 100 });
+  assert.is((await checked(events)).agree, true);
+  const [row] = await foldTotals(events, await logRange(events, { zone }), zone);
+  assert.equal([row?.refunded, row?.refunded_value], [0, 100]);
+});
+
 test('a transaction that the read model has lost shows, field by field', async ({ events }) => {
   const [first = ''] = await bought(events, 'ta');
   await bought(events, 'tb');
@@ -106,7 +115,7 @@ test('money that can not be right is a fault of its transaction or gift', async 
   await happened(events, other, 'GiftRedeemed', redeemed('r3'));
   await happened(events, other, 'GiftUnredeemed', { redemption_id: 'r3' });
   await happened(events, other, 'GiftUnredeemed', { redemption_id: 'r3' });
-  await happened(events, 'transaction-ta', 'GiftsRefunded', { refund_id: 'x', gift_ids: [], amount: 700 });
+  await happened(events, 'transaction-ta', 'GiftsRefunded', { refund_id: 'x', gift_ids: [first.slice(5), other.slice(5)], amount: 700 });
   assert.equal((await faults()).filter((text) => !/issued|charged 699, but its/.test(text)), [
     'ta refunded 700, but charged 699', 'ta redeemed for 351, but bought for 350', 'ta redeemed twice: r1 and r2', 'ta reverses the redemption r3, which is not the open one',
   ]);

@@ -19,17 +19,19 @@ const PURCHASE = [
   event('GiftsRefunded', { refund_id: 'r1', gift_ids: [a], amount: 1 }),
   event('RefundRequested', { refund_id: 'r2', gift_ids: [c], reason: 'y' }),
   event('NothingRefunded', { refund_id: 'r2', kept: { code_out: [c] } }),
+  event('RefundStarted', { refund_id: 'late', gift_ids: [], kept: {}, amount: 3 }),
 ];
 
 test('one gift sees its own receiver and refunds, the others are counted', () => {
   const { events, isOthers } = ownShare(PURCHASE, [b]);
-  assert.equal(events.map(({ type }) => type), ['GiftsPurchased', 'PaymentCharged', 'RefundRequested', 'RefundStarted', 'GiftsRefunded']);
+  assert.equal(events.map(({ type }) => type), ['GiftsPurchased', 'PaymentCharged', 'RefundRequested', 'RefundStarted', 'GiftsRefunded', 'RefundStarted']);
   assert.equal(events.map(({ data }) => data), [
     { seed: SEED, receivers: [{ user_id: 'ub' }], other_receivers: 2 },
     { amount: 3 },
     { refund_id: 'r1', gift_ids: [b], reason: 'x', other_gifts: 1 },
     { refund_id: 'r1', gift_ids: [], kept: { redeemed: [b] }, amount: 1, other_gifts: 1 },
     { refund_id: 'r1', gift_ids: [], amount: 1, other_gifts: 1 },
+    { refund_id: 'late', gift_ids: [], kept: {}, amount: 3 },
   ]);
   assert.equal([isOthers('r1'), isOthers('r2'), isOthers('unheard')], [false, true, false]);
   assert.ok(!JSON.stringify(events).includes(a) && !JSON.stringify(events).includes(c));
