@@ -56,7 +56,7 @@ test('one write at a time; what comes up meanwhile goes with the next', installe
   await writer.turn();
   await writer.drain();
   assert.equal(sizes, [1, 4]);
-  assert.is(await store.checkpoint('transactions@1'), at(5));
+  assert.is(await store.checkpoint(unit.checkpoint), at(5));
   writer.kick();
   await writer.turn();
   assert.is(sizes.length, 2, 'nothing new, nothing written');

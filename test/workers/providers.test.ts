@@ -15,7 +15,7 @@ test('the chosen ones talk to where the settings say; the others are left out', 
     const deps = { records: memoryRecords(Date.now), hash: keyedHash(Buffer.alloc(32)), logger: pino({ level: 'silent' }) };
     assert.equal(await openProviders(loadConfig({}), deps), {});
     const config = loadConfig({
-      PAYMENTS: 'stripe', STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_API_URL: stripe.url,
+      PAYMENTS: 'stripe', STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_WEBHOOK_SECRET: 'whsec_test', STRIPE_API_URL: stripe.url,
       NOTIFICATIONS: 'real', TWILIO_ACCOUNT_SID: twilio.accountSid, TWILIO_AUTH_TOKEN: twilio.authToken, TWILIO_FROM: 'Gifts', TWILIO_API_URL: twilio.url,
       FCM_PROJECT_ID: fcm.projectId, FCM_CLIENT_EMAIL: fcm.clientEmail, FCM_PRIVATE_KEY: fcm.privateKey.replaceAll('\n', '\\n'), FCM_API_URL: fcm.url, FCM_TOKEN_URL: fcm.tokenUrl,
     });
