@@ -1,6 +1,6 @@
 /** What Stripe tells by itself: verified, then noted in the transaction's stream. All that follows from it is done by the process managers. */
 import type { Logger } from 'pino';
-import { RateLimiterMemory } from 'rate-limiter-flexible';
+import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible';
 import { notePaymentNews, PROVIDER_USER } from '../commands/notePaymentNews.js';
 import type { PaymentQuestions } from '../commands/paymentAction.js';
 import type { EventStore } from '../ports/eventStore.js';
@@ -69,8 +69,11 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
       return deps.read(call.bytes, call.header('stripe-signature') ?? '');
     } catch (error) {
       if (error instanceof SignatureError) {
-        const standing = await forged.consume(call.address).catch((full: unknown) => full as { readonly msBeforeNext: number; readonly remainingPoints: number });
-        if (standing.remainingPoints <= 0) throw new HttpError('too_many_requests', { headers: { 'Retry-After': String(Math.max(1, Math.ceil(standing.msBeforeNext / 1000))) } });
+        const full = await forged.consume(call.address).then(
+          () => undefined,
+          (refused: RateLimiterRes) => refused,
+        );
+        if (full !== undefined) throw new HttpError('too_many_requests', { headers: { 'Retry-After': String(Math.max(1, Math.ceil(full.msBeforeNext / 1000))) } });
         deps.logger.warn({ req: call.requestId, cause: error.message }, 'a webhook with a bad signature was refused');
         throw new HttpError('invalid_signature');
       }

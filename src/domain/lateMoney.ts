@@ -33,7 +33,7 @@ export type DisputeOpened = DomainEvent<'DisputeOpened', {
 /** The dispute is over: `won`, the money stays (an inquiry that came to nothing is won too), or `lost`. */
 export type DisputeClosed = DomainEvent<'DisputeClosed', { readonly provider: string; readonly dispute_id: string; readonly outcome: 'won' | 'lost' }>;
 
-/** Every gift stands as the dispute wants it: `blocked`, or freed of it. `gifts`: how many of them this changed. */
+/** Every gift stands as the dispute wants it: `blocked`, or freed of it. `gifts`: how many it blocks now. */
 export type DisputeSettled = DomainEvent<'DisputeSettled', { readonly dispute_id: string; readonly blocked: boolean; readonly gifts: number }>;
 
 /** Whether a person must see to it: gifts did not make up for the money, or codes of cancelled ones are out. */

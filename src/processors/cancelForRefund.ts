@@ -37,12 +37,8 @@ export async function cancelForRefund(deps: GiftChangeDeps, purchase: MadePurcha
     const next = candidates.slice(from, from + wanted - cancelled);
     from += next.length;
     await manyAtOnce(next, async (found) => {
-      let decided = found.gift;
-      const changed = await changeGift(deps, found, reason, (gift) => {
-        decided = gift;
-        return cancel(gift, CAUSE);
-      });
-      if (changed) count(decided);
+      const { before, changed } = await changeGift(deps, found, reason, (gift) => cancel(gift, CAUSE));
+      if (changed) count(before);
     });
   }
   return { total, cancelled, vouchered, difference: Math.max(0, total - cancelled * price) };

@@ -56,18 +56,25 @@ async function readGift(events: EventStore, giftId: string, issue: GiftEvent): P
   return { giftId, gift: issued, issue, revision: -1 };
 }
 
+/** What became of one gift: as it was when that was decided. */
+export interface GiftChange {
+  readonly before: IssuedGift;
+  /** Whether anything was appended. */
+  readonly changed: boolean;
+}
+
 /**
- * Appends what `decide` says about one gift, with its issue where nobody has issued it yet. @returns whether anything was appended.
+ * Appends what `decide` says about one gift, with its issue where nobody has issued it yet.
  * @throws ConflictError after many lost races; UnavailableError
  */
-export async function changeGift({ events, writer, mayAct }: GiftChangeDeps, found: StandingGift, reason: Reason, decide: (gift: IssuedGift) => readonly GiftEvent[]): Promise<boolean> {
+export async function changeGift({ events, writer, mayAct }: GiftChangeDeps, found: StandingGift, reason: Reason, decide: (gift: IssuedGift) => readonly GiftEvent[]): Promise<GiftChange> {
   let at = found;
   for (let race = 0; race < RACES; race++) {
     const [first, ...more] = decide(at.gift);
-    if (first === undefined) return false;
+    if (first === undefined) return { before: at.gift, changed: false };
     mayAct();
     const decided = at.issue === undefined ? ([first, ...more] as const) : ([at.issue, first, ...more] as const);
-    if ((await writer.append(giftStream(at.giftId), decided, at.revision < 0 ? 'none' : at.revision, reason)) !== undefined) return true;
+    if ((await writer.append(giftStream(at.giftId), decided, at.revision < 0 ? 'none' : at.revision, reason)) !== undefined) return { before: at.gift, changed: true };
     const history = await events.read(giftStream(at.giftId));
     const gift = fold(giftAggregate, history as unknown as Happened<GiftEvent>[]);
     if (gift.status === 'none') throw new Error('a gift that somebody wrote to is not issued');
@@ -76,11 +83,13 @@ export async function changeGift({ events, writer, mayAct }: GiftChangeDeps, fou
   throw new ConflictError(giftStream(found.giftId), found.revision, found.revision);
 }
 
-/** Changes every gift of a purchase that was charged. @returns how many of them it changed */
-export async function changeGifts(deps: GiftChangeDeps, purchase: MadePurchase, reason: Reason, decide: (gift: IssuedGift) => readonly GiftEvent[]): Promise<number> {
-  let changed = 0;
-  await visitGifts(deps, purchase, async (found) => {
-    if (await changeGift(deps, found, reason, decide)) changed++;
-  });
-  return changed;
+/** Changes every gift of a purchase that was charged. `done` is told what became of each. */
+export async function changeGifts(
+  deps: GiftChangeDeps,
+  purchase: MadePurchase,
+  reason: Reason,
+  decide: (gift: IssuedGift) => readonly GiftEvent[],
+  done: (change: GiftChange) => void,
+): Promise<void> {
+  await visitGifts(deps, purchase, async (found) => done(await changeGift(deps, found, reason, decide)));
 }

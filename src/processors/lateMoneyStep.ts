@@ -83,7 +83,13 @@ async function answerDispute(deps: LateMoneyDeps, { purchase, last }: Standing, 
   const cause = disputeCause(dispute_id);
   const why = { cause, reason: blocked ? `the payment is disputed: ${reason}` : 'the dispute was won' };
   const decide = (gift: Parameters<typeof block>[0]) => (blocked ? block(gift, { payment: 'charged' }, why) : unblock(gift, why));
-  const gifts = purchase.status === 'declined' ? 0 : await changeGifts(deps, purchase, { commandId: `${cause}-${blocked ? 'block' : 'free'}`, cause: last }, decide);
+  const reasons = { commandId: `${cause}-${blocked ? 'block' : 'free'}`, cause: last };
+  let gifts = 0;
+  if (purchase.status === 'charged') {
+    await changeGifts(deps, purchase, reasons, decide, ({ before }) => {
+      if (blocked && before.status !== 'cancelled') gifts++;
+    });
+  }
   return settleDispute(lateMoneyOf(purchase), { dispute_id, blocked, gifts })[0];
 }
 

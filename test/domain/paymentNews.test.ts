@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import type { LateMoneyEvent } from '../../src/domain/lateMoney.js';
+import { lateMoneySteps, settleDispute, settleProviderRefund } from '../../src/domain/lateMoney.js';
+import { decideNews, type PaymentNews } from '../../src/domain/paymentNews.js';
+import {
+  failAuthentication, type GiftsPurchased, lateMoneyOf, leftOfCharge, type MadePurchase, type Purchase, purchaseAggregate, type PurchaseEvent, requireAuthentication,
+} from '../../src/domain/purchase.js';
+import { given } from '../support/givenWhenThen.js';
+
+const test = suite('news of a payment');
+
+const bought: GiftsPurchased = {
+  type: 'GiftsPurchased',
+  data: {
+    transaction_id: 't', seed: '01'.repeat(32), buyer_id: 'ann', product_id: 'latte', brand_id: 'bean', product_name: 'Latte', sale_price: 350, total: 1050, payment_reference: 'pm',
+    expires_on: '2027-03-01', message: '', receivers: [{}, {}, {}],
+  },
+};
+const required: PurchaseEvent = { type: 'PaymentAuthenticationRequired', data: { provider: 'stripe', payment_id: 'pi_1', action: 'use_stripe_sdk', until: '2026-03-01T09:15:00.000Z' } };
+const charged: PurchaseEvent = { type: 'PaymentCharged', data: { amount: 1050, provider: 'stripe', charge_id: 'pi_1' } };
+const declined: PurchaseEvent = { type: 'PaymentDeclined', data: { provider: 'stripe', code: 'lost_card' } };
+const provider = 'stripe';
+const succeeded = (charge_id = 'pi_1', amount = 1050): PaymentNews => ({ provider, kind: 'succeeded', charge_id, amount });
+const failed = (charge_id = 'pi_1'): PaymentNews => ({ provider, kind: 'failed', charge_id, code: 'nope' });
+const refunded = (total: number, charge_id = 'pi_1'): PaymentNews => ({ provider, kind: 'refunded', charge_id, total });
+const opened: PaymentNews = { provider, kind: 'dispute opened', dispute_id: 'dp', amount: 1050, reason: 'fraudulent' };
+const closed = (outcome: 'won' | 'lost'): PaymentNews => ({ provider, kind: 'dispute closed', dispute_id: 'dp', outcome });
+
+const made = (state: Purchase): MadePurchase => {
+  assert.notEqual(state.status, 'none');
+  return state as MadePurchase;
+};
+const after = (...events: PurchaseEvent[]) => ({
+  hears: (news: PaymentNews) => given(purchaseAggregate, bought, ...events).when((state) => decideNews(made(state), news)),
+  state: made(given(purchaseAggregate, bought, ...events).state),
+});
+/** What is left to do after this news, one after another. */
+function open(events: readonly PurchaseEvent[], ...news: readonly PaymentNews[]): string[] {
+  const all = [...events];
+  for (const one of news) all.push(...decideNews(after(...all).state, one));
+  return lateMoneySteps(lateMoneyOf(after(...all).state)).map(({ key }) => key);
+}
+
+test('a success pays for what is open, whoever waits for it; the same again changes nothing', () => {
+  after().hears(succeeded()).then(charged);
+  after(required).hears(succeeded()).then(charged);
+  after(required, charged).hears(succeeded()).then();
+  after(required).hears(succeeded('pi_1', 1049)).then();
+});
+
+test('a success that bought nothing goes back, once', () => {
+  const back = (cause: string, charge_id: string): PurchaseEvent => ({
+    type: 'RefundStarted',
+    data: { refund_id: `late-${charge_id}`, attempt: 1, gift_ids: [], kept: {}, provider, charge_id, amount: 1050, payment_reference: 'pm', cause },
+  });
+  const late = back('charged after the purchase was declined', 'pi_1');
+  after(declined).hears(succeeded()).then(late);
+  after(declined, late).hears(succeeded()).then();
+  const second = back('charged a second time', 'pi_2');
+  after(charged).hears(succeeded('pi_2')).then(second);
+  after(charged, second).hears(succeeded('pi_2')).then();
+  assert.equal(leftOfCharge(after(charged, second).state), 1050, 'the first charge is whole');
+});
+
+test('a failure is heard only where the buyer is waited for', () => {
+  const noted: PurchaseEvent = { type: 'PaymentAuthenticationFailed', data: { provider, payment_id: 'pi_1', code: 'nope' } };
+  after().hears(failed()).then();
+  after(required).hears(failed()).then(noted);
+  after(required).hears(failed('pi_2')).then();
+  after(required, noted).hears(failed()).then();
+  after(required, charged).hears(failed()).then();
+  after(required, declined).hears(failed()).then();
+});
+
+test('a buyer is waited for once, while the charge is open', () => {
+  const asked = required.data as Parameters<typeof requireAuthentication>[1];
+  given(purchaseAggregate, bought).when((state) => requireAuthentication(state, asked)).then(required);
+  for (const event of [required, charged, declined]) given(purchaseAggregate, bought, event).when((state) => requireAuthentication(state, asked)).then();
+  given(purchaseAggregate).when((state) => failAuthentication(state, { provider, payment_id: 'pi_1', code: 'x' })).then();
+  const failure: PurchaseEvent = { type: 'PaymentAuthenticationFailed', data: { provider, payment_id: 'pi_1', code: 'nope' } };
+  assert.deepEqual(after(failure).state.authentication, undefined);
+  assert.equal(after(required, failure).state.authentication?.failed, 'nope');
+});
+
+test('money given back at the provider: what is new of it, without our own', () => {
+  const noted = (amount: number, total: number): PurchaseEvent => ({ type: 'RefundedAtProvider', data: { provider, charge_id: 'pi_1', amount, total } });
+  const ours: PurchaseEvent = { type: 'RefundStarted', data: { refund_id: 'r', attempt: 1, gift_ids: ['g'], kept: {}, amount: 350, provider, charge_id: 'pi_1', payment_reference: 'pm' } };
+  after(charged).hears(refunded(350)).then(noted(350, 350));
+  after(charged, noted(350, 350)).hears(refunded(350)).then();
+  after(charged, noted(350, 350)).hears(refunded(100)).then();
+  after(charged, noted(350, 350)).hears(refunded(1050)).then(noted(700, 1050));
+  after(charged, ours).hears(refunded(350)).then();
+  after(charged, ours).hears(refunded(700)).then(noted(350, 350));
+  after().hears(refunded(350)).then(noted(350, 350));
+  after(declined).hears(refunded(350)).then();
+  after(charged).hears(refunded(350, 'pi_2')).then();
+  after(charged, { ...ours, data: { ...ours.data, refund_id: 'late-pi_1' } } as PurchaseEvent).hears(refunded(700)).then();
+  assert.equal(leftOfCharge(after(charged, ours, noted(350, 350)).state), 350);
+  assert.equal(leftOfCharge(after(declined).state), 0);
+});
+
+test('a dispute begins and ends once, in whatever order it is told', () => {
+  const begun: LateMoneyEvent = { type: 'DisputeOpened', data: { provider, dispute_id: 'dp', amount: 1050, reason: 'fraudulent' } };
+  const ended = (outcome: 'won' | 'lost'): LateMoneyEvent => ({ type: 'DisputeClosed', data: { provider, dispute_id: 'dp', outcome } });
+  after(charged).hears(opened).then(begun);
+  after(charged, begun).hears(opened).then();
+  after(charged, begun).hears(closed('won')).then(ended('won'));
+  after(charged).hears(closed('lost')).then(ended('lost'));
+  after(charged, ended('won')).hears(opened).then();
+  after(charged, begun, ended('won')).hears(closed('lost')).then();
+});
+
+test('what is left to do about it', () => {
+  const blocked: LateMoneyEvent = { type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 3 } };
+  assert.deepEqual(open([charged], opened), ['dispute:dp']);
+  assert.deepEqual(open([charged], opened, refunded(350)), ['dispute:dp', 'provider-refund']);
+  assert.deepEqual(open([charged], closed('lost')), ['dispute:dp'], 'its gifts have not been blocked');
+  const state = after(charged, ...decideNews(after(charged).state, opened), blocked).state;
+  assert.deepEqual(lateMoneySteps(lateMoneyOf(state)), []);
+  const money = (news: PaymentNews) => lateMoneyOf(after(charged, ...decideNews(after(charged).state, opened), blocked, ...decideNews(state, news)).state);
+  assert.deepEqual(lateMoneySteps(money(closed('lost'))), [], 'they stay blocked');
+  assert.deepEqual(lateMoneySteps(money(closed('won'))).map(({ key }) => key), ['dispute:dp']);
+});
+
+test('what was done is noted once', () => {
+  const money = lateMoneyOf(after(charged, ...decideNews(after(charged).state, refunded(350)), ...decideNews(after(charged).state, opened)).state);
+  const refund = { total: 350, cancelled: 1, vouchered: 0, difference: 0 };
+  const settled = settleProviderRefund(money, refund);
+  assert.deepEqual(settled, [{ type: 'ProviderRefundSettled', data: refund }]);
+  const done = purchaseAggregate.evolve({ ...after(charged).state, late: money }, { ...settled[0], at: '' } as PurchaseEvent & { at: string }) as MadePurchase;
+  assert.deepEqual(settleProviderRefund(lateMoneyOf(done), refund), []);
+  assert.deepEqual(settleDispute(money, { dispute_id: 'dp', blocked: true, gifts: 3 }), [{ type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 3 } }]);
+  assert.deepEqual(settleDispute(money, { dispute_id: 'other', blocked: true, gifts: 3 }), []);
+});
+
+test.run();

@@ -1,0 +1,211 @@
+/** Purchases whose buyer must prove who they are, with Stripe's library against a stand-in: what counts in the end is the stand-in's own ledger. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { notePaymentNews } from '../../src/commands/notePaymentNews.js';
+import type { PaymentNews } from '../../src/domain/paymentNews.js';
+import type { ProcessorDeps } from '../../src/processors/run.js';
+import { chances, faultyBus } from '../support/faultyBus.js';
+import { type House, openHouse } from '../support/house.js';
+import { mortal } from '../support/mortal.js';
+import { faultsByChance, openRealProviders, type RealProviders } from '../support/realProviders.js';
+import type { StripeIntent } from '../support/stripeServer.js';
+
+const test = suite<{ house: House; providers: RealProviders }>('buyers who must prove who they are');
+test.before.each(async (context) => {
+  context.house = await openHouse();
+  context.providers = await openRealProviders();
+});
+test.after.each(async ({ house, providers }) => {
+  await house.close();
+  await providers.close();
+});
+
+const reference = 'pm_card_authenticationRequired';
+const intentOf = ({ stripe }: RealProviders, transactionId: string): StripeIntent | undefined => stripe.intents.find(({ metadata }) => metadata['transaction_id'] === transactionId);
+const waits = (providers: RealProviders, transactionId: string): boolean => intentOf(providers, transactionId)?.status === 'requires_action';
+const quick = (house: House, more: Partial<ProcessorDeps['patience']> = {}): Pick<ProcessorDeps, 'patience'> => ({ patience: { ...house.deps.patience, lookMs: 15, ...more } });
+const isSettled = async (house: House, transactionId: string): Promise<boolean> => (await house.types(`transaction-${transactionId}`)).some((type) => type === 'PaymentCharged' || type === 'PaymentDeclined');
+
+let serial = 0;
+/** As the webhook notes it. */
+async function tell(house: House, transactionId: string, news: PaymentNews, id = `evt_${++serial}`): Promise<string> {
+  return notePaymentNews(house.events, transactionId, news, { commandId: `stripe-${id}`, correlationId: 'c', by: { user: 'system:payment-provider' }, now: new Date().toISOString() });
+}
+const succeeded = ({ id, amount }: StripeIntent): PaymentNews => ({ provider: 'stripe', kind: 'succeeded', charge_id: id, amount });
+
+const CHARGED = ['GiftsPurchased', 'ChargeStarted', 'PaymentAuthenticationRequired', 'PaymentCharged'];
+const DECLINED = ['GiftsPurchased', 'ChargeStarted', 'PaymentAuthenticationRequired', 'PaymentDeclined'];
+
+test('without any word from the provider it is looked up', async ({ house, providers }) => {
+  await house.work(await providers.workers(house.deps.records));
+  house.process(quick(house));
+  const { transactionId, giftIds } = await house.buy([{}], { reference });
+  await house.until(async () => waits(providers, transactionId));
+  await sleep(100);
+  assert.equal(await house.types(`transaction-${transactionId}`), CHARGED.slice(0, 3));
+  assert.equal(await house.types(`gift-${giftIds[0]}`), []);
+  providers.stripe.authenticate(intentOf(providers, transactionId)?.id ?? '', true);
+  await house.until(async () => (await house.types(`gift-${giftIds[0]}`)).length > 0);
+  assert.equal(await house.types(`transaction-${transactionId}`), CHARGED);
+  assert.is(providers.stripe.charges(transactionId), 1);
+});
+
+test('looked up less and less often', async ({ house, providers }) => {
+  await house.work(await providers.workers(house.deps.records));
+  house.process(quick(house, { lookMs: 20 }));
+  const { transactionId } = await house.buy([{}], { reference });
+  await house.until(async () => waits(providers, transactionId));
+  await sleep(650);
+  const looks = providers.stripe.asked.filter(({ method }) => method === 'GET').length;
+  // After 20, 60, 180 and 540 ms.
+  assert.ok(looks >= 3 && looks <= 5, `${looks} looks`);
+  assert.equal(house.lines.filter(({ msg }) => msg === 'not done at the first attempt'), []);
+});
+
+test('what the provider tells is taken at once, without a look', async ({ house, providers }) => {
+  await house.work(await providers.workers(house.deps.records));
+  house.process(quick(house, { lookMs: 600_000 }));
+  const good = await house.buy([{}], { reference });
+  const bad = await house.buy([{}], { reference });
+  await house.until(async () => (await house.all('PaymentAuthenticationRequired')).length === 2);
+  const [paid, failed] = [good, bad].map(({ transactionId }, index) => providers.stripe.authenticate(intentOf(providers, transactionId)?.id ?? '', index === 0));
+  if (paid === undefined || failed === undefined) throw new Error('no intents');
+  assert.is(await tell(house, good.transactionId, succeeded(paid), 'evt_paid'), 'recorded');
+  assert.is(await tell(house, good.transactionId, succeeded(paid), 'evt_paid'), 'known', 'the same message');
+  assert.is(await tell(house, good.transactionId, succeeded(paid)), 'known', 'the same in another message');
+  const news: PaymentNews = { provider: 'stripe', kind: 'failed', charge_id: failed.id, code: 'payment_intent_authentication_failure' };
+  assert.is(await tell(house, bad.transactionId, { ...news, charge_id: 'pi_other' }), 'known', 'another payment');
+  assert.is(await tell(house, bad.transactionId, news), 'recorded');
+  assert.is(await tell(house, bad.transactionId, news), 'known');
+  await house.until(async () => (await isSettled(house, good.transactionId)) && isSettled(house, bad.transactionId));
+  assert.equal(await house.types(`transaction-${good.transactionId}`), CHARGED);
+  assert.equal(await house.types(`transaction-${bad.transactionId}`), [...DECLINED.slice(0, 3), 'PaymentAuthenticationFailed', 'PaymentDeclined']);
+  assert.equal((await house.all('PaymentDeclined')).map(({ data }) => data), [{ provider: 'stripe', code: 'payment_intent_authentication_failure' }]);
+  assert.is(failed.status, 'canceled');
+  assert.equal([providers.stripe.charges(good.transactionId), providers.stripe.charges(bad.transactionId)], [1, 0]);
+});
+
+test('after its time payment and gifts are cancelled, also when nobody was there at the end of it', async ({ house, providers }) => {
+  await house.work(await providers.workers(house.deps.records));
+  const first = house.process(quick(house, { authenticationMs: 200 }));
+  const { transactionId, giftIds } = await house.buy([{}], { reference });
+  await house.until(async () => (await house.all('PaymentAuthenticationRequired')).length === 1);
+  await first.close();
+  await sleep(250);
+  assert.ok(!(await isSettled(house, transactionId)));
+  house.process(quick(house));
+  await house.until(() => isSettled(house, transactionId));
+  assert.equal(await house.types(`transaction-${transactionId}`), DECLINED);
+  assert.is(intentOf(providers, transactionId)?.status, 'canceled');
+  assert.equal(await house.types(`gift-${giftIds[0]}`), []);
+});
+
+for (const proves of [true, false]) {
+  for (const moment of ['before', 'after'] as const) {
+    test(`dying ${moment} any one effect, ${proves ? 'the buyer proves it' : 'the buyer never comes'}: one outcome`, async ({ house, providers }) => {
+      await house.work(await providers.workers(house.deps.records));
+      const dieAt = async (at: number): Promise<boolean> => {
+        const doomed = mortal(house.deps, at, moment);
+        const patience = quick(house, { lookMs: 10, authenticationMs: proves ? 60_000 : 60 });
+        const first = house.process({ ...doomed.deps, ...patience, leaseMs: 60 });
+        const { transactionId } = await house.buy([{}], { reference });
+        const advance = (): void => {
+          const intent = intentOf(providers, transactionId);
+          if (proves && intent?.status === 'requires_action') providers.stripe.authenticate(intent.id, true);
+        };
+        await house.until(async () => {
+          advance();
+          return doomed.dead || isSettled(house, transactionId);
+        });
+        const died = doomed.dead;
+        const second = house.process({ ...patience, leaseMs: 60 });
+        await house.until(async () => {
+          advance();
+          return isSettled(house, transactionId);
+        });
+        await Promise.all([first.close(), second.close()]);
+        const where = `died ${moment} effect ${at}`;
+        // A buyer who was quick is found charged at once, before anybody waits for them.
+        const types = (await house.types(`transaction-${transactionId}`)).filter((type) => type !== 'PaymentAuthenticationRequired');
+        assert.equal(types, ['GiftsPurchased', 'ChargeStarted', proves ? 'PaymentCharged' : 'PaymentDeclined'], where);
+        assert.is(providers.stripe.charges(transactionId), proves ? 1 : 0, where);
+        assert.equal(providers.stripe.intents.filter(({ metadata }) => metadata['transaction_id'] === transactionId).map(({ status }) => status), [proves ? 'succeeded' : 'canceled'], where);
+        return died;
+      };
+      let at = 1;
+      while (await dieAt(at)) at++;
+      assert.ok(at > 4, `a purchase has ${at - 1} effects`);
+      assert.equal(await house.all('WorkParked'), []);
+    });
+  }
+}
+
+for (const seed of [1, 2]) {
+  test(`buyers at the very end of their time, two processes, a bus and a provider that fail, messages lost and repeated: each paid or cancelled (seed ${seed})`, async ({ house, providers }) => {
+    const chance = chances(seed);
+    providers.fault(faultsByChance(chances(seed + 50)));
+    await house.work(await providers.workers(house.deps.records));
+    await house.work(await providers.workers(house.deps.records));
+    const patience = quick(house, { lookMs: 40, authenticationMs: 300 });
+    house.process({ bus: faultyBus(house.bus, seed), ...patience });
+    house.process({ bus: faultyBus(house.bus, seed + 100), ...patience });
+    const bought = await Promise.all(Array.from({ length: 16 }, () => house.buy([{}], { reference })));
+    const buyer = async (transactionId: string): Promise<void> => {
+      await house.until(async () => intentOf(providers, transactionId) !== undefined, 15_000);
+      await sleep(chance() * 500);
+      const intent = intentOf(providers, transactionId);
+      if (intent?.status !== 'requires_action' || chance() < 0.2) return;
+      const proves = chance() < 0.7;
+      providers.stripe.authenticate(intent.id, proves);
+      const news: PaymentNews = proves ? succeeded(intent) : { provider: 'stripe', kind: 'failed', charge_id: intent.id, code: 'payment_intent_authentication_failure' };
+      // Each message is lost, sent once, or sent twice at once.
+      await Promise.all(Array.from({ length: Math.floor(chance() * 3) }, () => tell(house, transactionId, news, `evt_of_${transactionId}`)));
+    };
+    await Promise.all(bought.map(({ transactionId }) => buyer(transactionId)));
+    for (const { transactionId } of bought) {
+      await house.until(() => isSettled(house, transactionId), 20_000);
+      const types = await house.types(`transaction-${transactionId}`);
+      const paid = types.includes('PaymentCharged');
+      assert.is(types.filter((type) => type === 'PaymentCharged' || type === 'PaymentDeclined').length, 1, types.join());
+      assert.is(providers.stripe.charges(transactionId), paid ? 1 : 0, types.join());
+      assert.is(providers.stripe.refunded(transactionId), 0);
+      assert.equal(providers.stripe.intents.filter(({ metadata }) => metadata['transaction_id'] === transactionId).map(({ status }) => status), [paid ? 'succeeded' : 'canceled']);
+    }
+    assert.equal(await house.all('WorkParked'), []);
+  });
+}
+
+for (const moment of ['before', 'after'] as const) {
+  test(`a success told after the decline, its process dying ${moment} any one effect: given back once`, async ({ house, providers }) => {
+    await house.work(await providers.workers(house.deps.records));
+    const dieAt = async (at: number): Promise<boolean> => {
+      const prelude = house.process({ leaseMs: 60 });
+      const { transactionId } = await house.buy([{}], { reference: 'pm_card_chargeDeclined' });
+      await house.until(() => isSettled(house, transactionId));
+      await prelude.close();
+      const intent = intentOf(providers, transactionId);
+      if (intent === undefined) throw new Error('no intent');
+      intent.status = 'succeeded';
+      const doomed = mortal(house.deps, at, moment);
+      const first = house.process({ ...doomed.deps, leaseMs: 60 });
+      await Promise.all(['a', 'b', 'a'].map((id) => tell(house, transactionId, succeeded(intent), `evt_${transactionId}_${id}`)));
+      const over = async (): Promise<boolean> => (await house.types(`transaction-${transactionId}`)).includes('GiftsRefunded');
+      await house.until(async () => doomed.dead || over());
+      const died = doomed.dead;
+      const second = house.process({ leaseMs: 60 });
+      await house.until(over);
+      await Promise.all([first.close(), second.close()]);
+      const where = `died ${moment} effect ${at}`;
+      assert.equal((await house.types(`transaction-${transactionId}`)).slice(-3), ['PaymentDeclined', 'RefundStarted', 'GiftsRefunded'], where);
+      assert.equal(providers.stripe.refunds.filter(({ payment_intent }) => payment_intent === intent.id).map(({ amount }) => amount), [intent.amount], where);
+      return died;
+    };
+    let at = 1;
+    while (await dieAt(at)) at++;
+    assert.ok(at > 2, `a refund has ${at - 1} effects`);
+    assert.equal(await house.all('WorkParked'), []);
+  });
+}
+
+test.run();
