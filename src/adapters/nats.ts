@@ -2,9 +2,12 @@
 import { type Msg, type NatsConnection, NatsError, type Subscription, connect, headers } from 'nats';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError, type Unsubscribe } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { payloadOf } from './busPayload.js';
 import { EngineError } from './engineError.js';
 
 const MAX_PAYLOAD_BYTES = 1_000_000;
+/** Of what a handler's error says, UTF-16 code units. */
+const MAX_FAILURE_LENGTH = 300;
 const DRAIN_MS = 5_000;
 const PING_MS = 1_000;
 const SUBJECT = /^[\w-]+(?:\.[\w-]+)*$/;
@@ -24,9 +27,10 @@ export interface NatsBusOptions {
 /** Connects. @throws EngineError naming NATS_URL when nobody answers there, or the credentials are refused */
 export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Promise<Bus> {
   const connection = await connected(url);
+  const prefix = `gift.${logId}.`;
   const subjectOf = (subject: string): string => {
     if (!SUBJECT.test(subject)) throw new TypeError(`${JSON.stringify(subject)} is not a subject`);
-    return `gift.${logId}.${subject}`;
+    return prefix + subject;
   };
   const running = new Set<Promise<void>>();
   const subscriptions = new Set<Subscription>();
@@ -41,12 +45,22 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
     if (closing !== undefined || connection.isClosed()) throw new UnavailableError('the bus is closed');
   };
 
+  /** What somebody sent, told of once where it makes no sense. */
+  const received = (message: Msg): unknown => {
+    try {
+      return payloadOf(message.string(), message.subject.slice(prefix.length));
+    } catch (error) {
+      onError(error);
+      throw error;
+    }
+  };
+
   const answer = async (message: Msg, handler: (payload: never) => Promise<object>): Promise<void> => {
     try {
-      message.respond(encoded(await handler(JSON.parse(message.string()) as never)));
+      message.respond(encoded(await handler(received(message) as never)));
     } catch (error) {
       const reason = headers();
-      reason.set(FAILED, encodeURIComponent(error instanceof Error ? error.message : String(error)).slice(0, 1_000));
+      reason.set(FAILED, failureText(error));
       message.respond('', { headers: reason });
     }
   };
@@ -83,8 +97,8 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
       try {
         const reply = await Promise.race([connection.request(name, body, { timeout: timeoutMs }), ended]);
         const failed = reply.headers?.get(FAILED);
-        if (failed !== undefined && failed !== '') throw new RemoteError(decodeURIComponent(failed));
-        return JSON.parse(reply.string()) as R;
+        if (failed !== undefined && failed !== '') throw new RemoteError(failureIn(failed));
+        return payloadOf(reply.string(), subject) as R;
       } catch (error) {
         throw error instanceof NatsError ? translated(error, subject, timeoutMs) : error;
       } finally {
@@ -119,7 +133,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
           callback(error, message) {
             if (error !== null) return onError(error);
             try {
-              handler(JSON.parse(message.string()) as never);
+              handler(payloadOf(message.string(), subject) as never);
             } catch (thrown) {
               onError(thrown);
             }
@@ -166,6 +180,21 @@ function encoded(payload: object): string {
   const text = JSON.stringify(payload);
   if (Buffer.byteLength(text) > MAX_PAYLOAD_BYTES) throw new RangeError(`a message of more than ${MAX_PAYLOAD_BYTES} bytes`);
   return text;
+}
+
+/** What went wrong, as a header may say it. */
+function failureText(error: unknown): string {
+  const text = (error instanceof Error ? error.message : String(error)).slice(0, MAX_FAILURE_LENGTH);
+  // Half a character can't be encoded.
+  return encodeURIComponent(Buffer.from(text).toString());
+}
+
+function failureIn(header: string): string {
+  try {
+    return decodeURIComponent(header);
+  } catch {
+    return 'the other side failed to answer';
+  }
 }
 
 function translated(error: NatsError, subject: string, timeoutMs: number): Error {

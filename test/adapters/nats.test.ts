@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connect, headers } from 'nats';
 import { suite } from 'uvu';
 import { EngineError } from '../../src/adapters/engineError.js';
 import { openNatsBus } from '../../src/adapters/nats.js';
-import { type Bus, NoRespondersError } from '../../src/ports/bus.js';
+import { type Bus, NoRespondersError, RemoteError } from '../../src/ports/bus.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { busContract } from '../contract/bus.js';
 import { type NatsServer, freePort, natsMissing, startNats } from '../support/natsServer.js';
@@ -46,6 +47,34 @@ if (missing === undefined) {
     await assert.rejects(other.request('work', {}, { timeoutMs: 500 }), NoRespondersError);
     assert.deepEqual(await one.request('work', {}, { timeoutMs: 500 }), { by: 'one' });
     await Promise.all([one.close(), other.close()]);
+  });
+
+  test('what is no JSON is refused and told of once, with its subject and nothing of what it holds', async ({ server, logId }) => {
+    const errors: Error[] = [];
+    const bus = await openNatsBus({ url: server.url, logId, onError: (error) => errors.push(error as Error) });
+    let handled = 0;
+    await bus.serve('work', 'q', async () => ({ done: ++handled }));
+    await bus.subscribe('news', () => void handled++);
+    const stranger = await connect({ servers: server.url });
+    const on = (subject: string): string => `gift.${logId}.${subject}`;
+    stranger.publish(on('work'), '+447700900123 {{{');
+    stranger.publish(on('news'), '');
+    const reply = await stranger.request(on('work'), '{"to":"+447700900123"', { timeout: 1_000 });
+    assert.match(decodeURIComponent(reply.headers?.get('Gift-Failed') ?? ''), /^a message on work that is no JSON$/);
+    stranger.subscribe(on('odd'), { callback: (_, message) => void message.respond('447700900123') });
+    stranger.subscribe(on('worse'), { callback: (_, message) => void message.respond('{"to":') });
+    const header = headers();
+    header.set('Gift-Failed', '%E2%82');
+    stranger.subscribe(on('worst'), { callback: (_, message) => void message.respond('', { headers: header }) });
+    await stranger.flush();
+    for (const [subject, message] of [['worse', 'a message on worse that is no JSON'], ['worst', 'the other side failed to answer']] as const) {
+      await assert.rejects(bus.request(subject, {}, { timeoutMs: 1_000 }), (error: unknown) => error instanceof RemoteError && error.message === message);
+    }
+    assert.equal(await bus.request<unknown>('odd', {}, { timeoutMs: 1_000 }), 447_700_900_123, 'JSON, whatever it says: who asked has to check it');
+    assert.deepEqual(errors.map(({ message }) => message).toSorted(), ['a message on news that is no JSON', 'a message on work that is no JSON', 'a message on work that is no JSON']);
+    assert.equal(handled, 0);
+    assert.deepEqual(await bus.request('work', {}, { timeoutMs: 1_000 }), { done: 1 });
+    await Promise.all([bus.close(), stranger.close()]);
   });
 
   for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {

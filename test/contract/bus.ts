@@ -117,6 +117,17 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
     }
   });
 
+  it('tells the requester that a handler failed, however long and odd its words', async (bus, under) => {
+    const second = await under.second();
+    for (const words of ['it is "€ 5" too much: '.repeat(100), '🎁'.repeat(1_000), `x${'🎁'.repeat(1_000)}`]) {
+      const stop = await second.serve('fails', 'q', async () => Promise.reject(new Error(words)));
+      const error = await refusal(bus.request('fails', {}, { timeoutMs: 2_000 }));
+      assert.instance(error, RemoteError);
+      assert.is((error as Error).message.slice(0, 200), words.slice(0, 200));
+      await stop();
+    }
+  });
+
   it('gives each request to one member of a queue group, and shares them out', async (bus, under) => {
     const second = await under.second();
     const third = await under.second();

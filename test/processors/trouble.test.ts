@@ -141,7 +141,10 @@ test('an unknown payment method and an answer that makes no sense are parked', a
   await house.until(async () => (await parked(house)).length === 2);
   const causes = (await parked(house)).map(({ cause }) => cause).toSorted();
   assert.match(causes[0] ?? '', 'payment method is unknown');
-  assert.match(causes[1] ?? '', 'MalformedMessageError');
+  assert.match(causes[1] ?? '', /^MalformedMessageError: malformed answer on payments\.charge: message/);
+  const told = house.lines.filter(({ msg, err }) => msg === 'not done at the first attempt' && (err as { type: string }).type === 'MalformedMessageError');
+  assert.is(told.length, 1, 'once, however often it is tried');
+  assert.match(JSON.stringify(told), 'answer on payments.charge');
 });
 
 test('an event store in trouble: everything is done once it answers, parking too', async ({ house }) => {

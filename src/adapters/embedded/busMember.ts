@@ -1,6 +1,7 @@
 /** One process's end of the embedded bus: its handlers, its open requests, whatever way its frames go at the moment. */
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { payloadOf } from '../busPayload.js';
 import { type Frame, type Header, MAX_PAYLOAD_BYTES } from './busFrames.js';
 
 const DRAIN_MS = 5_000;
@@ -102,9 +103,19 @@ export function openMember(onError: (error: unknown) => void): Member {
     }
   };
 
-  const answerTo = async (id: number, handler: Handler, body: string): Promise<void> => {
+  /** What somebody sent, told of once where it makes no sense. */
+  const received = (body: string, subject: string): unknown => {
     try {
-      tell({ t: 'rep', i: id }, encode(await handler(JSON.parse(body))));
+      return payloadOf(body, subject);
+    } catch (error) {
+      onError(error);
+      throw error;
+    }
+  };
+
+  const answerTo = async ({ i: id, s: subject }: Extract<Header, { t: 'ask' }>, handler: Handler, body: string): Promise<void> => {
+    try {
+      tell({ t: 'rep', i: id }, encode(await handler(received(body, subject))));
     } catch (error) {
       tell({ t: 'err', i: id, m: error instanceof Error ? error.message : String(error) });
     }
@@ -115,14 +126,14 @@ export function openMember(onError: (error: unknown) => void): Member {
     const handler = handlers?.shift();
     if (handlers === undefined || handler === undefined) return tell({ t: 'none', i: header.i });
     handlers.push(handler);
-    const run: Promise<void> = answerTo(header.i, handler, body).finally(() => running.delete(run));
+    const run: Promise<void> = answerTo(header, handler, body).finally(() => running.delete(run));
     running.add(run);
   };
 
   const heard = (subject: string, body: string): void => {
     for (const listener of listeners.get(subject) ?? []) {
       try {
-        listener(JSON.parse(body));
+        listener(payloadOf(body, subject));
       } catch (error) {
         onError(error);
       }
@@ -137,7 +148,7 @@ export function openMember(onError: (error: unknown) => void): Member {
     async request<R>(subject: string, payload: object, { timeoutMs }: { timeoutMs: number }): Promise<R> {
       refuseWhenClosed();
       checkSubject(subject);
-      return JSON.parse(await ask(subject, (i) => ({ t: 'req', i, s: subject }), encode(payload), timeoutMs)) as R;
+      return payloadOf(await ask(subject, (i) => ({ t: 'req', i, s: subject }), encode(payload), timeoutMs), subject) as R;
     },
 
     async serve(subject, queue, handler) {
