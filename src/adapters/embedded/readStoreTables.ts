@@ -5,6 +5,15 @@ import { sqlScalar } from './readStoreLayout.js';
 import type { Layout, SqlScalar } from './readStoreLayout.js';
 import type { PackedBatch, PackedCorrection } from './readStoreMessages.js';
 
+/** Counts a transaction that changes documents; to be run within it. */
+export const DOCUMENTS_CHANGED = `INSERT INTO setting (name, value) VALUES ('documents', '1') ON CONFLICT (name) DO UPDATE SET value = CAST(value + 1 AS TEXT)`;
+
+/**
+ * Differs whenever documents may have changed. The file's own version changes with every lease that is renewed too, so that it says too little
+ * about what may be remembered.
+ */
+export const DOCUMENTS_VERSION = `SELECT value FROM setting WHERE name = 'documents'`;
+
 /** Writes to the tables of collections. */
 export interface Tables {
   /** Makes what is missing; a column that a new index needs is filled from the documents there are. */

@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 import type { Database } from 'better-sqlite3';
 import type { Answer, Fault, Numbered, WriterRequest } from './readStoreMessages.js';
 import { recordsTable } from './records.js';
-import { tablesOf } from './readStoreTables.js';
+import { DOCUMENTS_CHANGED, tablesOf } from './readStoreTables.js';
 
 /** Where requests come from and answers go. */
 export interface WriterPort {
@@ -52,12 +52,15 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
   const activate = database.prepare<[string, number]>('INSERT OR REPLACE INTO pointer (name, version) VALUES (?, ?)');
   const bind = database.prepare<[string]>(`INSERT OR IGNORE INTO setting (name, value) VALUES ('log', ?)`);
   const bound = database.prepare<[], string>(`SELECT value FROM setting WHERE name = 'log'`).pluck();
+  const count = database.prepare(DOCUMENTS_CHANGED);
   /** Changes to records go first: requests wait for them, and they are small. */
   const urgent: Numbered[] = [];
   const others: Numbered[] = [];
   /** Writes of which a part failed, and why, until their last part has come. */
   const failed = new Map<number, Fault>();
   let answers: Answer[] = [];
+  /** The transaction under way has changed documents. */
+  let changesDocuments = false;
   let uncheckpointed = 0;
   let lastGroup = 0;
   let nextSweep = 0;
@@ -96,6 +99,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
   function execute({ id, request }: Numbered, made: Answer[]): number {
     switch (request.kind) {
       case 'write': {
+        changesDocuments = true;
         for (const batch of request.batches) tables.write(batch);
         made.push({ id });
         return request.batches.reduce((sum, { rows, layout }) => sum + rows.length / (3 + layout.columns.length), 1);
@@ -115,8 +119,10 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
       case 'ensure':
         return tables.ensure(request.layout, request.deferIndexes);
       case 'drop':
+        changesDocuments = true;
         return tables.drop(request.layout);
       case 'correct':
+        changesDocuments = true;
         return tables.correct(request.layout, request.corrections);
       case 'activate':
         activate.run(request.name, request.version);
@@ -151,8 +157,10 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
   /** Commits what `work` does; it returns how many changes that was. @returns its answers, to be sent only now. */
   function transaction(work: (made: Answer[]) => number): Answer[] {
     const made: Answer[] = [];
+    changesDocuments = false;
     try {
       const changes = work(made);
+      if (changesDocuments) count.run();
       if (now() >= nextSweep && !records.sweep(now())) nextSweep = now() + SWEEP_MS;
       commit.run();
       uncheckpointed += changes;

@@ -50,6 +50,31 @@ test('what another process writes is noticed at once', () =>
     }
   }));
 
+test('what was asked for again is remembered while records change, and read anew once documents do', () =>
+  inFolder(async (dir, store) => {
+    const other = await startReadStore(dir);
+    try {
+      await other.write(1);
+      await store.get(OTHERS, 'd1');
+      const known = await store.get(OTHERS, 'd1');
+      await turn();
+      await store.records.put('lease', { holder: 'me' });
+      await turn();
+      assert.is(await store.get(OTHERS, 'd1'), known, 'the very same object');
+      await other.write(2);
+      await turn();
+      const anew = await store.get(OTHERS, 'd1');
+      assert.is.not(anew, known);
+      assert.equal(anew, known);
+      const [corrected] = await store.correct(OTHERS, [{ id: 'd1', expected: at(1), document: doc('d1', 1, { n: 'right' }) }]);
+      assert.ok(corrected);
+      await turn();
+      assert.equal((await store.get(OTHERS, 'd1'))?.body, { n: 'right' });
+    } finally {
+      await other.kill();
+    }
+  }));
+
 test('a process that writes without end lets another one write', () =>
   inFolder(async (dir, store) => {
     const other = await startReadStore(dir);
