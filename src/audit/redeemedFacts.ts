@@ -2,8 +2,8 @@
 import type { GiftRedeemed, GiftUnredeemed } from '../domain/gift.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 
-/** Redemptions remembered: many are reversed soon. */
-const REMEMBERED = 20_000;
+/** Redemptions remembered at least, at most twice as many: most that are reversed are reversed soon. */
+const REMEMBERED = 50_000;
 /** Streams read side by side. */
 const READS = 32;
 
@@ -15,13 +15,14 @@ export interface RedeemedFacts {
 
 /** Remembers a bounded number of redemptions, and reads the gift's stream for others. */
 export function redeemedFacts(events: EventStore): RedeemedFacts {
-  const known = new Map<string, GiftRedeemed['data']>();
+  let recent = new Map<string, GiftRedeemed['data']>();
+  let earlier = new Map<string, GiftRedeemed['data']>();
 
   function remember(redemption: GiftRedeemed['data']): void {
-    known.set(redemption.redemption_id, redemption);
-    if (known.size <= REMEMBERED) return;
-    const [oldest = ''] = known.keys();
-    known.delete(oldest);
+    recent.set(redemption.redemption_id, redemption);
+    if (recent.size < REMEMBERED) return;
+    earlier = recent;
+    recent = new Map();
   }
 
   async function find({ stream, data }: RecordedEvent): Promise<GiftRedeemed['data']> {
@@ -34,7 +35,10 @@ export function redeemedFacts(events: EventStore): RedeemedFacts {
   return {
     async of(batch) {
       const facts: (GiftRedeemed['data'] | undefined)[] = batch.map((event) => {
-        if (event.type !== 'GiftRedeemed') return known.get((event.data as GiftUnredeemed['data']).redemption_id);
+        if (event.type !== 'GiftRedeemed') {
+          const { redemption_id: id } = event.data as GiftUnredeemed['data'];
+          return recent.get(id) ?? earlier.get(id);
+        }
         remember(event.data as GiftRedeemed['data']);
         return event.data as GiftRedeemed['data'];
       });
