@@ -24,7 +24,7 @@ await (await startService(data.dir)).stop();
 const events = await openEmbeddedEventStore({ dir: data.dir });
 const store = await openEmbeddedReadStore({ dir: data.dir });
 const models = openReadModels(store);
-const deps = { events, models, hash: keyedHash(loadKeys({ dataDir: data.dir }).hashKey), publicUrl: 'http://localhost' };
+const deps = { events, models, catalogue: models.catalogue, hash: keyedHash(loadKeys({ dataDir: data.dir }).hashKey), publicUrl: 'http://localhost' };
 const any = (): string => data.gifts[Math.floor(Math.random() * data.gifts.length)]?.id ?? '';
 
 async function history(identifier: string): Promise<string[]> {

@@ -1,22 +1,23 @@
 /**
- * Holds totals against the streams they came from: every transaction that the read model knows and every gift that its purchase's seed gives is read by its own stream,
- * and summed anew. The totals come from the log in its order, these sums from the streams one by one: what either misses shows, to the penny.
+ * Holds totals against the streams they came from: every transaction that the read model (without one: the log) knows and every gift that its purchase's seed gives is
+ * read by its own stream, and summed anew. The totals come from the log in its order, these sums from the streams one by one: what either misses shows, to the penny.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type GiftIssued, type GiftRedeemed, giftStream } from '../domain/gift.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
-import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
+import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { ReadModel } from '../projections/readModel.js';
 import type { TransactionDocument } from '../projections/transactions.js';
 import { upTo } from './giftHistory.js';
-import type { LogRange } from './range.js';
+import { type LogRange, readRange } from './range.js';
 import type { TimeZone } from './times.js';
 import { type MerchantOf, type SumName, type Sums, type TotalRow, brandMerchants, emptyTotals, givenBack, noSums } from './totals.js';
 
 /** How long the read model may take to reach the range's end, in ms. */
 const REACH_MS = 5_000;
+const PURCHASES = { types: ['GiftsPurchased'], streams: [transactionStream('')] } as const;
 /** Transactions a page of the read model. */
 const PAGE = 200;
 /** Streams read side by side. */
@@ -69,15 +70,14 @@ export interface CheckOptions {
   readonly signal?: AbortSignal;
   /** Told of the transactions that are through. */
   readonly onProgress?: (transactions: number) => void;
+  /** Told where the read model has not come to the range's end: then the log says which transactions there are, at the price of reading it. Absent: it is refused. */
+  readonly onBehind?: () => void;
 }
 
-/** Checks the rows that `foldTotals` gave for this range. @throws UnavailableError, also when the read model has not come to the range's end; the signal's reason */
+/** Checks the rows that `foldTotals` gave for this range. @throws UnavailableError, also where the read model has not come to the range's end (see `onBehind`); the signal's reason */
 export async function checkTotals(deps: CheckDeps, rows: readonly TotalRow[], range: LogRange, zone: TimeZone, options: CheckOptions = {}): Promise<TotalsCheck> {
-  const { events, transactions } = deps;
+  const { events } = deps;
   const { through } = range;
-  if (through !== null && !(await transactions.reached(through, REACH_MS))) {
-    throw new UnavailableError(`the read model of transactions has not come to position ${through}: start the service, or wait until it has caught up`);
-  }
   const totals = emptyTotals(zone);
   const merchantOf = brandMerchants(events);
   const faults: MoneyFault[] = [];
@@ -111,15 +111,10 @@ export async function checkTotals(deps: CheckDeps, rows: readonly TotalRow[], ra
     }
   }
 
-  for (let last = ''; ;) {
-    const page = await transactions.find({ where: { id: { gt: last } }, sort: [['id', 1]], limit: PAGE });
-    for (const { id } of page) {
-      options.signal?.throwIfAborted();
-      await checkTransaction(id);
-      options.onProgress?.(counts.transactions);
-      last = id;
-    }
-    if (page.length < PAGE) break;
+  for await (const id of await transactionsOf(deps, range, options)) {
+    options.signal?.throwIfAborted();
+    await checkTransaction(id);
+    options.onProgress?.(counts.transactions);
   }
   const differences = differencesOf(rows, totals.rows());
   return {
@@ -130,6 +125,29 @@ export async function checkTotals(deps: CheckDeps, rows: readonly TotalRow[], ra
     differences_found: differences.length,
     faults_found: faultsFound,
   };
+}
+
+/** The ids of all transactions up to the range's end. */
+async function transactionsOf({ events, transactions }: CheckDeps, { through }: LogRange, { onBehind }: CheckOptions): Promise<AsyncIterable<string>> {
+  if (through === null) return inLog(events, through);
+  if (await transactions.reached(through, REACH_MS)) return inReadModel(transactions);
+  if (onBehind === undefined) throw new UnavailableError(`the read model of transactions has not come to position ${through}: start the service, or wait until it has caught up`);
+  onBehind();
+  return inLog(events, through);
+}
+
+async function* inReadModel(transactions: CheckDeps['transactions']): AsyncGenerator<string> {
+  for (let last = ''; ;) {
+    const page = await transactions.find({ where: { id: { gt: last } }, sort: [['id', 1]], limit: PAGE });
+    for (const { id } of page) yield (last = id);
+    if (page.length < PAGE) return;
+  }
+}
+
+async function* inLog(events: EventStore, through: Position | null): AsyncGenerator<string> {
+  for await (const batch of readRange(events, { after: null, through }, PURCHASES)) {
+    for (const { data } of batch.events) yield (data as GiftsPurchased['data']).transaction_id;
+  }
 }
 
 type Add = (event: RecordedEvent, merchantId: string, name: SumName, count: number, value: number) => void;

@@ -9,14 +9,18 @@ import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
 import { voucherCodeStream } from '../domain/voucherCode.js';
 import { walletStream } from '../domain/wallet.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
-import type { ReadModels } from '../readModels.js';
 import { ownShare } from './ownShare.js';
+
+/** Asked only for what the streams' names don't tell: the transaction of a gift that is not issued yet, a redemption's gift. */
+export interface KnownGifts {
+  readonly gifts: { get(giftId: string): Promise<{ readonly transaction_id: string } | undefined> };
+  readonly redemptions: { get(redemptionId: string): Promise<{ readonly gift_id: string } | undefined> };
+}
 
 /** What histories are found with. */
 export interface HistoryDeps {
   readonly events: EventStore;
-  /** Asked only for what the streams' names don't tell: a gift that is not issued yet, a redemption's gift. */
-  readonly models: Pick<ReadModels, 'gifts' | 'redemptions'>;
+  readonly models: KnownGifts;
   readonly hash: KeyedHash;
 }
 

@@ -64,7 +64,8 @@ async function made(
   const rows = await foldTotals(events, range, zone, { signal, onProgress: (count) => folding(count, undefined) });
   folding.clear();
   if (check === undefined) return { rows };
-  return { rows, check: await checkTotals({ events, transactions: models.transactions }, rows, range, zone, { signal, onProgress: (count) => checking(count, undefined) }) };
+  const onBehind = (): void => void terminal.stderr.write('the read model of transactions is behind: the log says which there are\n');
+  return { rows, check: await checkTotals({ events, transactions: models.transactions }, rows, range, zone, { signal, onBehind, onProgress: (count) => checking(count, undefined) }) };
 }
 
 function* jsonOf(rows: readonly TotalRow[], range: LogRange, check: TotalsCheck | undefined): Generator<string> {

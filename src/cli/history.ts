@@ -4,6 +4,7 @@ import { ALL_RELATIONS, giftThen } from '../api/ops/giftThen.js';
 import { EVENT_COLUMNS, HISTORY_COLUMNS, eventRow, historyRows } from '../audit/eventRows.js';
 import { type EventView, eventView } from '../audit/eventView.js';
 import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../audit/giftHistory.js';
+import { knownInLog } from '../audit/knownInLog.js';
 import { positionAt } from '../audit/positionAt.js';
 import { DEFAULT_ZONE } from '../audit/times.js';
 import type { Config } from '../config.js';
@@ -52,8 +53,10 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
   const time = flags.asOf === undefined ? undefined : instantOf(flags.timeZone, flags.asOf, 'last', '--as-of');
   await withStores(terminal, async (opened) => {
     const { events, models, config } = opened;
-    const deps: HistoryDeps = { events, models, hash: keyedHash(loadKeys(config).hashKey) };
-    const found = await namedGifts(deps, gift);
+    const deps: HistoryDeps = { events, models: knownInLog(events, models, terminal.signal), hash: keyedHash(loadKeys(config).hashKey) };
+    const found = await namedGifts(deps, gift).catch((error: unknown) => {
+      throw terminal.signal.aborted ? new CommandFailure('interrupted; nothing was shown', EXIT.interrupted) : error;
+    });
     if (found === undefined) throw new CommandFailure(`nothing is known of ${JSON.stringify(gift.slice(0, 64))}: give a gift's id or shortcode, a redemption's id or a transaction's`);
     const access = cliAccess(events);
     const seen = async (count: number): Promise<void> => {
@@ -92,7 +95,7 @@ async function showThen(terminal: Terminal, { deps, opened, found, time, flags, 
   const { viewer, embed } = flags;
   const embeds = [...new Set((embed ?? ALL_RELATIONS).flatMap((relation) => relation.split('.').map((_, step, steps) => steps.slice(0, step + 1).join('.'))))];
   const asked = { giftId, purchase, time, position, embeds, personal, ...(viewer === undefined ? {} : { viewer }) };
-  const then = await giftThen({ ...deps, models: opened.models, publicUrl: publicUrlOf(opened.config) }, asked);
+  const then = await giftThen({ ...deps, catalogue: opened.models.catalogue, publicUrl: publicUrlOf(opened.config) }, asked);
   if (then === 'no viewer') throw new CommandFailure(`at ${time} there was no user ${JSON.stringify(viewer)}`);
   if (then === undefined || position === undefined) throw new CommandFailure(`at ${time} (log position ${position ?? 'before its beginning'}) there was no such gift`);
   await seen(1);

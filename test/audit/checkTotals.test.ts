@@ -132,6 +132,18 @@ test('a read model that is behind can not be held against anything', async ({ ev
   });
 });
 
+test('without the read model the log says which transactions there are', async ({ events }) => {
+  await bought(events, 'ta');
+  await bought(events, 'tb');
+  const range = await logRange(events, { zone });
+  const rows = await foldTotals(events, range, zone);
+  let told = 0;
+  const check = await checkTotals({ events, transactions: knows([], false) }, rows, range, zone, { onBehind: () => void (told += 1) });
+  assert.equal([check.agree, check.transactions, check.gifts, told], [true, 2, 4, 1]);
+  await bought(events, 'ta');
+  assert.is((await checkTotals({ events, transactions: knows([], false) }, rows, range, zone, { onBehind: () => undefined })).agree, true, 'what came after the range does not count');
+});
+
 test('an empty log has no totals, and they agree', async ({ events }) => {
   const range = await logRange(events, { zone });
   assert.equal(range, { after: null, through: null, from: null, to: null, time_zone: 'UTC' });

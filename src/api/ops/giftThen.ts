@@ -19,7 +19,7 @@ import { type JoinedGift, joinedGift } from '../giftJoin.js';
 
 /** What it is made with. */
 export interface GiftThenDeps extends HistoryDeps {
-  readonly models: HistoryDeps['models'] & Pick<ReadModels, 'catalogue'>;
+  readonly catalogue: ReadModels['catalogue'];
   /** Without a trailing slash. */
   readonly publicUrl: string;
 }
@@ -62,7 +62,7 @@ export async function giftThen(deps: GiftThenDeps, request: GiftThenRequest): Pr
   if (embeds.length === 0) return { viewer: viewerId, data };
   const embedded = embeddedCollector();
   requestKinds(embedded, embeds);
-  embedGift(embedded, joined, embeds, viewer, await catalogueThen(deps.events, deps.models.catalogue, position));
+  embedGift(embedded, joined, embeds, viewer, await catalogueThen(deps.events, deps.catalogue, position));
   return { viewer: viewerId, data, embedded: withoutSecrets(embedded.result(), personal) };
 }
 

@@ -121,7 +121,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
         const position = await positionAt(deps.events, time);
         const viewer = query['viewer'] as string | undefined;
         const asked = { giftId, purchase, time, position, embeds, personal, ...(viewer === undefined ? {} : { viewer }) };
-        const then = await giftThen({ ...deps, models, publicUrl: gifts.publicUrl }, asked);
+        const then = await giftThen({ ...deps, catalogue: models.catalogue, publicUrl: gifts.publicUrl }, asked);
         if (then === 'no viewer') throw new HttpError('schema', { message: 'viewer must be a user of that time' });
         if (then === undefined || position === undefined) throw new HttpError('gift_not_found');
         const { data, embedded } = then;
