@@ -10,6 +10,7 @@ import { voucherCodeStream } from '../domain/voucherCode.js';
 import { walletStream } from '../domain/wallet.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { ownShare } from './ownShare.js';
+import { streamBetween } from './streamBetween.js';
 
 /** Asked only for what the streams' names don't tell: the transaction of a gift that is not issued yet, a redemption's gift. */
 export interface KnownGifts {
@@ -36,6 +37,8 @@ export interface NamedGifts {
 const MAX_ID = 64;
 /** Streams read side by side. */
 const READS = 32;
+/** What asks a provider or wallet for money, and what answers it. */
+const ANSWERS: Readonly<Record<string, readonly string[]>> = { ChargeStarted: ['PaymentCharged', 'PaymentDeclined'], RefundStarted: ['GiftsRefunded', 'RefundRefused'] };
 
 /**
  * What a gift's id or shortcode, a redemption's id or a transaction's id names; `undefined`: nothing that is known.
@@ -73,17 +76,17 @@ export async function giftHistory(deps: HistoryDeps, { transactionId, giftIds, p
   const share = ownShare(purchase, giftIds);
   const all: RecordedEvent[] = [...share.events];
   const ofThese = (event: RecordedEvent): boolean => names(event.data, 'transaction_id', transactionId);
-  const reference = (purchase[0]?.data as GiftsPurchased['data'] | undefined)?.payment_reference;
-  if (reference !== undefined) {
-    // What a refund credited names it as the cause.
-    all.push(...(await events.read(walletStream(reference))).filter((event) => ofThese(event) && !share.isOthers((event.data as { readonly cause?: string }).cause ?? '')));
-  }
+  // What a refund credited names it as the cause.
+  all.push(...(await walletMoney(events, purchase)).filter(({ data }) => !share.isOthers((data as { readonly cause?: string }).cause ?? '')));
+  const begun = purchase[0]?.position ?? '';
   const wanted = new Set(giftIds);
   for (const name of PARKED_NAMES) {
-    for (const event of await events.read(parkedStream(name))) {
-      const { entity = '' } = event.data as { readonly entity?: string };
-      // A transaction's parked work concerns all its gifts; a notification's only one.
-      if (ofThese(event) && (name !== 'notification' || wanted.has(entity)) && !share.isOthers(entity)) all.push(event);
+    for await (const page of streamBetween(events, parkedStream(name), begun, undefined)) {
+      all.push(...page.filter((event) => {
+        const { entity = '' } = event.data as { readonly entity?: string };
+        // A transaction's parked work concerns all its gifts; a notification's only one.
+        return ofThese(event) && (name !== 'notification' || wanted.has(entity)) && !share.isOthers(entity);
+      }));
     }
   }
   for (let from = 0; from < giftIds.length; from += READS) {
@@ -91,6 +94,22 @@ export async function giftHistory(deps: HistoryDeps, { transactionId, giftIds, p
     for (const life of lives) all.push(...life);
   }
   return all.sort((one, other) => (one.position < other.position ? -1 : one.position > other.position ? 1 : one.revision - other.revision));
+}
+
+/** The money of this purchase that moved in a prepaid wallet: between each asking and its answer, both of which stand in the purchase's own stream. */
+async function walletMoney(events: EventStore, purchase: readonly RecordedEvent[]): Promise<RecordedEvent[]> {
+  const { payment_reference, transaction_id } = (purchase[0]?.data ?? {}) as Partial<GiftsPurchased['data']>;
+  const found = new Map<string, RecordedEvent>();
+  for (const [index, asked] of purchase.entries()) {
+    const answers = ANSWERS[asked.type];
+    if (answers === undefined || payment_reference === undefined) continue;
+    const { refund_id } = asked.data as { readonly refund_id?: string };
+    const answered = purchase.slice(index).find(({ type, data }) => answers.includes(type) && (data as { readonly refund_id?: string }).refund_id === refund_id);
+    for await (const page of streamBetween(events, walletStream(payment_reference), asked.position, answered?.position)) {
+      for (const event of page) if (names(event.data, 'transaction_id', transaction_id ?? '')) found.set(event.id, event);
+    }
+  }
+  return [...found.values()];
 }
 
 /** What stands in the gift's own streams, and how it came by its voucher's code. */

@@ -7,7 +7,7 @@ import { suite } from 'uvu';
 import { accessStream } from '../../src/domain/access.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { gift } from '../support/cli.js';
-import { buy, redeem, unredeem } from '../support/giftFlow.js';
+import { buy, purchaseOf, redeem, unredeem } from '../support/giftFlow.js';
 import { type Json, type Service, eventually, startService } from '../support/service.js';
 
 const test = suite('cli/history');
@@ -162,6 +162,21 @@ test('the catalogue and the accounts are those of then', async () => {
   assert.deepEqual(now.embedded.stores.map((store: Json) => store.id), ['screen-soho', 'screen-new']);
   const viewer = (await history(other, '--as-of', new Date().toISOString(), '--json', '--viewer', 'ann')).records()[0] as Json;
   assert.deepEqual([viewer.viewer, viewer.data.receiver_id, viewer.embedded.vouchers], ['ann', 'dan', []]);
+});
+
+test('money that moved in a prepaid wallet stands there, of this purchase alone, there and back', async () => {
+  const paid = async (): Promise<string> => {
+    const reply = await service.ask('POST', '/api/v2/transactions', { token: await service.userToken('ann'), body: purchaseOf('latte', undefined, { reference: 'wallet-prepaid' }) });
+    assert.equal(reply.status, 201, reply.text);
+    return reply.json.data.id as string;
+  };
+  const [first, second] = [await paid(), await paid()];
+  const refund = await gift(service.settings, ['purchases', 'refund', first, '--reason', 'a test']);
+  assert.equal(refund.code, 0, refund.err);
+  const moved = async (transaction: string): Promise<string[]> =>
+    ((await history(transaction, '--json')).records() as Json[]).filter(({ stream }) => stream === 'wallet-wallet-prepaid').map(({ type, data }) => `${type} ${data.transaction_id === transaction}`);
+  await eventually(async () => ((await moved(first)).length === 2 ? true : undefined));
+  assert.deepEqual([await moved(first), await moved(second)], [['WalletDebited true', 'WalletCredited true'], ['WalletDebited true']]);
 });
 
 test('what can not be answered says why, and nothing is recorded', async () => {

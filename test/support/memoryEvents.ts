@@ -43,7 +43,7 @@ export function memoryEvents(): MemoryEvents {
       store(stream, events);
       return { revision: revisions.get(stream) ?? -1, position: String(log.length).padStart(16, '0') };
     },
-    read: async (stream) => log.filter((event) => event.stream === stream),
+    read: async (stream, { from = 0, limit } = {}) => log.filter((event) => event.stream === stream && event.revision >= from).slice(0, limit),
     async *readAll(_after, filter) {
       const events = log.filter((event) => filter?.streams?.some((prefix) => event.stream.startsWith(prefix)) ?? true);
       if (log.length > 0) yield { events, position: String(log.length).padStart(16, '0'), caughtUp: true };
