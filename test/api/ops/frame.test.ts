@@ -169,6 +169,20 @@ test('a stream whose reader goes away ends, and the record says so', async () =>
   assert.ok(ended.count > 0 && ended.count < 10_000_000);
 });
 
+test('a stream whose source fails breaks off: what is not whole never looks whole', async () => {
+  const failing = stream(0, {
+    async *records() {
+      yield { text: '{"n":0}\n', count: 1, position: '0' };
+      await sleep(20);
+      throw new UnavailableError('the log is gone');
+    },
+  });
+  const ask = await served(route({ handle: async () => failing }));
+  await assert.rejects(ask('/ops/things/7'), /terminated|fetch failed|aborted/);
+  for (let wait = 0; wait < 200 && events.log.length < 2; wait++) await sleep(10);
+  assert.deepEqual(events.log.map(({ type, data }) => [type, (data as { complete?: boolean }).complete]), [['ExportBegun', undefined], ['ExportEnded', false]]);
+});
+
 test('the description names the role, the parameters and 403', () => {
   const described = opsRoute(accessRecorder(memoryEvents(), () => ''), route({ personal: true, roles: ['support', 'auditor'], description: 'All of them.' }));
   const document = openApiDocument([described], { version: '1', publicUrl: 'http://x' }) as { paths: Record<string, Record<string, { description: string; parameters: { name?: string }[] }>> };
