@@ -3,7 +3,7 @@ import type { GiftRedeemed, GiftUnredeemed } from '../domain/gift.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 
 /** Redemptions remembered at least, at most twice as many: most that are reversed are reversed soon. */
-const REMEMBERED = 50_000;
+const REMEMBERED = 10_000;
 /** Streams read side by side. */
 const READS = 32;
 

@@ -13,7 +13,7 @@ const REDEEMED = 100_000;
 /** Of the first ones; reversed in the end, when nobody remembers them. */
 const REVERSED = 1_000;
 /** What the program may keep, in MB: a fraction of what it writes. */
-const HEAP_MB = 96;
+const HEAP_MB = 64;
 
 const test = suite('cli/audit, large');
 let dir = '';
