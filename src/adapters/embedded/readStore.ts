@@ -13,7 +13,7 @@ import type { Fault, WriterData } from './readStoreMessages.js';
 import { createPacker, packCorrections } from './readStorePacker.js';
 import { createReader } from './readStoreReader.js';
 import { readSnapshot } from './readStoreSnapshot.js';
-import { DOCUMENTS_VERSION } from './readStoreTables.js';
+import { DOCUMENTS_VERSIONS } from './readStoreTables.js';
 import { createWaiters } from './readStoreWaiters.js';
 import { unavailableOf } from './sqlite.js';
 
@@ -39,7 +39,7 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
   const packer = createPacker(link);
   const reader = createReader(database);
   const dataVersion = database.prepare<[], number>('PRAGMA data_version').pluck();
-  const documentsVersion = database.prepare<[], string>(DOCUMENTS_VERSION).pluck();
+  const documentsVersions = database.prepare<[], readonly [collection: string, version: string]>(DOCUMENTS_VERSIONS).raw();
   const checkpointOf = database.prepare<[string], Position>('SELECT position FROM checkpoint WHERE projection = ?').pluck();
   const activeVersion = database.prepare<[string], number>('SELECT version FROM pointer WHERE name = ?').pluck();
   const waiters = createWaiters({
@@ -61,17 +61,19 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
     return database.open ? unavailableOf(error, file) : new UnavailableError('the read store is closed', { cause: error });
   }
 
-  /** The versions, of the file and of its documents, that the reader's remembered documents are of. */
+  /** The versions, of the file and of each collection's documents, that the reader's remembered documents are of. */
   let seen: number | undefined;
-  let seenDocuments: string | undefined;
+  const seenDocuments = new Map<string, string>();
 
   function hold(): void {
     if (!snapshot.hold()) return;
     const version = dataVersion.get();
     if (version === seen) return;
-    const documents = documentsVersion.get();
-    if (documents !== seenDocuments) reader.forget();
-    seenDocuments = documents;
+    for (const [collection, documents] of documentsVersions.all()) {
+      if (seenDocuments.get(collection) === documents) continue;
+      reader.forget(collection);
+      seenDocuments.set(collection, documents);
+    }
     seen = version;
   }
 

@@ -14,8 +14,8 @@ export interface Reader {
   getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]): Promise<(StoredDocument<B> | undefined)[]>;
   find<B extends Body>(collection: CollectionSpec, query: Query): Promise<StoredDocument<B>[]>;
   count(collection: CollectionSpec, query: Query): number;
-  /** Something has been written since: what is remembered may be outdated. */
-  forget(): void;
+  /** Documents of a collection, `gifts@3`, have been written since: what is remembered of it may be outdated. */
+  forget(collection: string): void;
 }
 
 type Row = readonly [id: string, position: string, body: string];
@@ -23,7 +23,7 @@ type Row = readonly [id: string, position: string, body: string];
 /** Documents read between two turns of the event loop: about 2 ms. */
 const CHUNK = 256;
 /**
- * Documents of one collection that are remembered as long as nothing is written: what many others are joined with is asked for again and again.
+ * Documents of one collection that are remembered as long as nothing is written to it: what many others are joined with is asked for again and again.
  * Only what was asked for lately is: a million gifts, each looked up once, would only drive one another out.
  */
 const REMEMBERED = 20_000;
@@ -117,8 +117,8 @@ export function createReader(database: Database): Reader {
       const { text, parameters } = whereOf(layoutOf(collection), query);
       return rows<readonly [number]>(`SELECT count(*) FROM ${text}`, parameters)[0]?.[0] ?? 0;
     },
-    forget() {
-      for (const { documents } of remembered.values()) documents.clear();
+    forget(collection) {
+      for (const [{ name }, { documents }] of remembered) if (name === collection) documents.clear();
     },
   };
 }

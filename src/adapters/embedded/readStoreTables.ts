@@ -5,14 +5,14 @@ import { sqlScalar } from './readStoreLayout.js';
 import type { Layout, SqlScalar } from './readStoreLayout.js';
 import type { PackedBatch, PackedCorrection } from './readStoreMessages.js';
 
-/** Counts a transaction that changes documents; to be run within it. */
-export const DOCUMENTS_CHANGED = `INSERT INTO setting (name, value) VALUES ('documents', '1') ON CONFLICT (name) DO UPDATE SET value = CAST(value + 1 AS TEXT)`;
+/** Counts a transaction that changes documents of a collection, by its name and version; to be run within it. */
+export const DOCUMENTS_CHANGED = `INSERT INTO setting (name, value) VALUES ('documents:' || ?, '1') ON CONFLICT (name) DO UPDATE SET value = CAST(value + 1 AS TEXT)`;
 
 /**
- * Differs whenever documents may have changed. The file's own version changes with every lease that is renewed too, so that it says too little
- * about what may be remembered.
+ * What differs for a collection whenever its documents may have changed, by its name and version. The file's own version says too little about what
+ * may be remembered: it changes with every lease that is renewed, and gifts change far more often than purchases.
  */
-export const DOCUMENTS_VERSION = `SELECT value FROM setting WHERE name = 'documents'`;
+export const DOCUMENTS_VERSIONS = `SELECT substr(name, 11), value FROM setting WHERE name GLOB 'documents:*'`;
 
 /** Writes to the tables of collections. */
 export interface Tables {

@@ -52,15 +52,15 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
   const activate = database.prepare<[string, number]>('INSERT OR REPLACE INTO pointer (name, version) VALUES (?, ?)');
   const bind = database.prepare<[string]>(`INSERT OR IGNORE INTO setting (name, value) VALUES ('log', ?)`);
   const bound = database.prepare<[], string>(`SELECT value FROM setting WHERE name = 'log'`).pluck();
-  const count = database.prepare(DOCUMENTS_CHANGED);
+  const count = database.prepare<[string]>(DOCUMENTS_CHANGED);
   /** Changes to records go first: requests wait for them, and they are small. */
   const urgent: Numbered[] = [];
   const others: Numbered[] = [];
   /** Writes of which a part failed, and why, until their last part has come. */
   const failed = new Map<number, Fault>();
   let answers: Answer[] = [];
-  /** The transaction under way has changed documents. */
-  let changesDocuments = false;
+  /** Names of the collections of which the transaction under way has changed documents. */
+  const changed = new Set<string>();
   let uncheckpointed = 0;
   let lastGroup = 0;
   let nextSweep = 0;
@@ -99,8 +99,10 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
   function execute({ id, request }: Numbered, made: Answer[]): number {
     switch (request.kind) {
       case 'write': {
-        changesDocuments = true;
-        for (const batch of request.batches) tables.write(batch);
+        for (const batch of request.batches) {
+          tables.write(batch);
+          if (batch.rows.length > 0) changed.add(batch.layout.name);
+        }
         made.push({ id });
         return request.batches.reduce((sum, { rows, layout }) => sum + rows.length / (3 + layout.columns.length), 1);
       }
@@ -119,10 +121,10 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
       case 'ensure':
         return tables.ensure(request.layout, request.deferIndexes);
       case 'drop':
-        changesDocuments = true;
+        changed.add(request.layout.name);
         return tables.drop(request.layout);
       case 'correct':
-        changesDocuments = true;
+        changed.add(request.layout.name);
         return tables.correct(request.layout, request.corrections);
       case 'activate':
         activate.run(request.name, request.version);
@@ -157,10 +159,10 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
   /** Commits what `work` does; it returns how many changes that was. @returns its answers, to be sent only now. */
   function transaction(work: (made: Answer[]) => number): Answer[] {
     const made: Answer[] = [];
-    changesDocuments = false;
+    changed.clear();
     try {
       const changes = work(made);
-      if (changesDocuments) count.run();
+      for (const collection of changed) count.run(collection);
       if (now() >= nextSweep && !records.sweep(now())) nextSweep = now() + SWEEP_MS;
       commit.run();
       uncheckpointed += changes;

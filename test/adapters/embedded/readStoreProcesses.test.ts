@@ -50,7 +50,7 @@ test('what another process writes is noticed at once', () =>
     }
   }));
 
-test('what was asked for again is remembered while records change, and read anew once documents do', () =>
+test('what was asked for again is remembered while records and other collections change, and read anew once documents do', () =>
   inFolder(async (dir, store) => {
     const other = await startReadStore(dir);
     try {
@@ -59,6 +59,7 @@ test('what was asked for again is remembered while records change, and read anew
       const known = await store.get(OTHERS, 'd1');
       await turn();
       await store.records.put('lease', { holder: 'me' });
+      await store.write([batch(newCollection(), [doc('d1', 1, {})], 1)]);
       await turn();
       assert.is(await store.get(OTHERS, 'd1'), known, 'the very same object');
       await other.write(2);
