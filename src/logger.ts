@@ -1,5 +1,6 @@
 /** The structured log: one JSON object a line, with no secret, no body and no whole gift id in it, whatever is handed over. */
 import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino';
+import { currentTime } from './clock.js';
 import { openLogDestination } from './logDestination.js';
 
 /** How much of a gift's id or shortcode may be seen. */
@@ -55,14 +56,18 @@ function decoded(path: string): string {
   }
 }
 
-const seen = new Map<string, string>();
+/** What a line may show of the values under a key. */
+type Treatment = 'shown' | 'cut' | 'gift ids';
 
-/** A key without regard to its spelling. Keys are written by us, so there are few. */
-function plain(key: string): string {
-  const known = seen.get(key);
+const treatments = new Map<string, Treatment>();
+
+/** By a key without regard to its spelling. Keys are written by us, so there are few, and each is looked at once. */
+function treatmentOf(key: string): Treatment {
+  const known = treatments.get(key);
   if (known !== undefined) return known;
-  const made = key.replaceAll(/[_-]/g, '').toLowerCase();
-  if (seen.size < 1_000) seen.set(key, made);
+  const plain = key.replaceAll(/[_-]/g, '').toLowerCase();
+  const made = SECRET.has(plain) ? 'cut' : CARRIES_GIFT_IDS.has(plain) ? 'gift ids' : 'shown';
+  if (treatments.size < 1_000) treatments.set(key, made);
   return made;
 }
 
@@ -78,10 +83,11 @@ function errorShape(error: Error, depth: number): Record<string, unknown> {
   };
 }
 
-function cleanValue(key: string, value: unknown, depth: number): unknown {
+function cleanValue(treatment: Treatment, value: unknown, depth: number): unknown {
+  if (treatment === 'cut') return CUT;
   switch (typeof value) {
     case 'string':
-      if (CARRIES_GIFT_IDS.has(key)) return cutGiftIds(value);
+      if (treatment === 'gift ids') return cutGiftIds(value);
       return value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT)}…` : value;
     case 'bigint':
       return value.toString();
@@ -89,7 +95,7 @@ function cleanValue(key: string, value: unknown, depth: number): unknown {
       if (value === null || value instanceof Date) return value;
       if (value instanceof Error) return errorShape(value, depth);
       if (depth <= 0 || ArrayBuffer.isView(value)) return '[…]';
-      if (Array.isArray(value)) return value.slice(0, MAX_LIST).map((entry) => cleanValue(key, entry, depth - 1));
+      if (Array.isArray(value)) return value.slice(0, MAX_LIST).map((entry) => cleanValue(treatment, entry, depth - 1));
       return clean(value as Record<string, unknown>, depth - 1);
     default:
       return value;
@@ -101,26 +107,12 @@ function clean(object: Record<string, unknown>, depth: number = DEPTH): Record<s
   let result: Record<string, unknown> | undefined;
   for (const key of Object.keys(object)) {
     const value = object[key];
-    const name = plain(key);
-    const shown = SECRET.has(name) ? CUT : cleanValue(name, value, depth);
+    const shown = cleanValue(treatmentOf(key), value, depth);
     if (shown === value) continue;
     result ??= { ...object };
     result[key] = shown;
   }
   return result ?? object;
-}
-
-let lastMs = 0;
-let lastTime = '';
-
-/** The time of a line. Many lines share a millisecond: it is spelled once. */
-function isoTime(): string {
-  const now = Date.now();
-  if (now !== lastMs) {
-    lastMs = now;
-    lastTime = `,"time":"${new Date(now).toISOString()}"`;
-  }
-  return lastTime;
 }
 
 /**
@@ -131,7 +123,7 @@ export function createLogger(settings: LoggerSettings): Logger {
   const options: LoggerOptions = {
     level: settings.level,
     base: null,
-    timestamp: isoTime,
+    timestamp: () => `,"time":"${currentTime()}"`,
     formatters: { level: (label) => ({ level: label }), log: (object) => clean(object) },
     // Errors have been made plain by then.
     serializers: { err: (value: unknown) => value },

@@ -1,6 +1,7 @@
 /** The HTTP API put together: authentication, commands, read models, routes. */
 import type Koa from 'koa';
 import type { Logger } from 'pino';
+import { currentTime } from '../clock.js';
 import { codePool } from '../commands/codePool.js';
 import { paymentQuestions } from '../commands/paymentAction.js';
 import { openChargeOutcomes } from '../commands/chargeOutcomes.js';
@@ -88,7 +89,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     chargeWaitMs: config.chargeWaitMs,
     questions: paymentQuestions(engines.bus),
     publicUrl,
-    now: () => new Date().toISOString(),
+    now: currentTime,
   };
   const routes = [
     ...auth.routes,

@@ -1,0 +1,14 @@
+/** The present as events and answers spell it. */
+
+let lastMs = Number.NaN;
+let lastTime = '';
+
+/** Now, ISO 8601, UTC, milliseconds. Many callers share a millisecond: it is spelled once. */
+export function currentTime(): string {
+  const now = Date.now();
+  if (now !== lastMs) {
+    lastMs = now;
+    lastTime = new Date(now).toISOString();
+  }
+  return lastTime;
+}
