@@ -3,6 +3,7 @@ import type { ReadStore } from './ports/readStore.js';
 import { type AccountDocument, accountsProjection } from './projections/accounts.js';
 import { type CatalogueDocument, catalogueProjection } from './projections/catalogue.js';
 import { type GiftDocument, gifts } from './projections/gifts.js';
+import { type ParkedDocument, parkedProjection } from './projections/parked.js';
 import type { Projection } from './projections/projection.js';
 import { openReadModel } from './projections/readModel.js';
 import { type RedemptionGiftDocument, redemptions } from './projections/redemptions.js';
@@ -10,7 +11,7 @@ import { type TransactionDocument, transactions } from './projections/transactio
 import { type VoucherCodeDocument, voucherCodesProjection } from './projections/voucherCodes.js';
 
 /** Every projection that the projector runs. */
-export const PROJECTIONS: readonly Projection[] = [gifts, transactions, accountsProjection, catalogueProjection, voucherCodesProjection, redemptions] as unknown as readonly Projection[];
+export const PROJECTIONS: readonly Projection[] = [gifts, transactions, accountsProjection, catalogueProjection, voucherCodesProjection, redemptions, parkedProjection] as unknown as readonly Projection[];
 
 /** Opens every read model on a store; nothing is kept open. */
 export function openReadModels(store: ReadStore) {
@@ -21,6 +22,7 @@ export function openReadModels(store: ReadStore) {
     catalogue: openReadModel<CatalogueDocument>(store, catalogueProjection),
     voucherCodes: openReadModel<VoucherCodeDocument>(store, voucherCodesProjection),
     redemptions: openReadModel<RedemptionGiftDocument>(store, redemptions),
+    parked: openReadModel<ParkedDocument>(store, parkedProjection),
   };
 }
 

@@ -6,7 +6,7 @@ import type { UserDocument } from '../projections/accounts.js';
 import type { Catalogue } from '../projections/catalogueView.js';
 import type { RedemptionDocument, VoucherDocument } from '../projections/gifts.js';
 import { type SegmentEntity, segmentEntity } from './entities.js';
-import type { JoinedGift } from './giftJoin.js';
+import { expiryOf, type JoinedGift } from './giftJoin.js';
 import { plainTime } from './times.js';
 
 /** `gift_status`, `status` and `status_code` (decisions 4). */
@@ -28,11 +28,11 @@ function statusOf({ gift, transaction }: JoinedGift): keyof typeof STATUS {
   return received ? 'received' : 'unclaimed';
 }
 
-/** Shown to the owner, and to a buyer who named that user; a purchase must not tell who owns a number (decisions 2). */
+/** Shown to the owner, and to a buyer who named that user, not one whom it was given to since; a purchase must not tell who owns a number (decisions 2). */
 function receiverShown({ gift, transaction, owner }: JoinedGift, userId: string): string {
   const received = gift.receiver.user_id !== undefined || gift.receiver.phone_hash !== undefined || gift.claimed_by !== undefined;
   if (received && owner === userId) return userId;
-  return transaction.buyer_id === userId ? (gift.receiver.user_id ?? '') : '';
+  return transaction.buyer_id === userId && gift.reassigned_at === undefined ? (gift.receiver.user_id ?? '') : '';
 }
 
 /** Who looks, when, and where the service is reached. */
@@ -49,6 +49,7 @@ export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer)
   const [gift_status, status, status_code] = STATUS[statusOf(joined)];
   const settledAt = transaction.payment === 'charged' ? transaction.settled_at : undefined;
   const shortcode = shortcodeOf(id);
+  const expiresOn = expiryOf(joined);
   return {
     id,
     shortcode,
@@ -64,7 +65,7 @@ export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer)
     redeem_code: '',
     reminder_sent: '',
     type: '',
-    expiry_date: transaction.expires_on,
+    expiry_date: expiresOn,
     created_at: plainTime(transaction.created_at),
     updated_at: plainTime(transaction.updated_at > gift.updated_at ? transaction.updated_at : gift.updated_at),
     sent_date: settledAt === undefined ? '' : plainTime(settledAt),
@@ -81,7 +82,7 @@ export function giftEntity(joined: JoinedGift, { user, now, publicUrl }: Viewer)
     theme_info: THEME_INFO,
     launch_url: `${publicUrl}/g/${shortcode}`,
     reminders_sent: [],
-    is_expired: isExpired(transaction.expires_on, now),
+    is_expired: isExpired(expiresOn, now),
     gift_status,
     status_code,
     status,

@@ -1,5 +1,6 @@
 /** Joins gifts with what they share: their purchases, and who owns the numbers they were sent to. One round trip a kind. */
 import { ownerByPhone } from '../domain/account.js';
+import type { GiftIssued } from '../domain/gift.js';
 import type { AccountDocument } from '../projections/accounts.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { type GiftDocument, gifts as giftsProjection } from '../projections/gifts.js';
@@ -38,6 +39,11 @@ export function joinedGift(id: string, gift: GiftDocument, transaction: Transact
   return { id, gift, transaction, owner: ownerIn(gift, transaction, phone) };
 }
 
+/** The last valid day (UTC). */
+export function expiryOf({ gift, transaction }: Pick<JoinedGift, 'gift' | 'transaction'>): string {
+  return gift.expires_on ?? transaction.expires_on;
+}
+
 /** Gifts of one purchase, in the order given. @throws UnavailableError */
 export async function joinGifts(models: Pick<GiftModels, 'accounts'>, transaction: TransactionDocument, gifts: readonly { readonly id: string; readonly gift: GiftDocument }[]): Promise<JoinedGift[]> {
   const hashes = [...new Set(gifts.flatMap(({ gift }) => gift.receiver.phone_hash ?? []))];
@@ -51,7 +57,9 @@ export async function joinGifts(models: Pick<GiftModels, 'accounts'>, transactio
  * `history` is the gift's stream up to and including the event.
  */
 export function giftAfter(joined: JoinedGift, history: readonly RecordedEvent[]): JoinedGift {
-  const { transaction_id, index, message_id, receiver } = joined.gift;
+  const { transaction_id, index, message_id } = joined.gift;
+  const issued = history.find((event) => event.type === 'GiftIssued');
+  const receiver = issued === undefined ? joined.gift.receiver : (issued.data as GiftIssued['data']).receiver;
   const bought: GiftDocument = { transaction_id, index, message_id, receiver, updated_at: joined.transaction.created_at };
   const gift = history.reduce((before, event) => (giftsProjection.types.includes(event.type) ? giftsProjection.evolve(before, event, joined.id, 0) : before), bought);
   return { ...joined, gift };
@@ -59,6 +67,6 @@ export function giftAfter(joined: JoinedGift, history: readonly RecordedEvent[])
 
 function ownerIn(gift: GiftDocument, transaction: TransactionDocument, phone: AccountDocument | undefined): string | undefined {
   if (gift.receiver.user_id !== undefined) return gift.receiver.user_id;
-  if (gift.receiver.phone_hash !== undefined) return phone?.entry === 'phone' ? ownerByPhone(phone.holders, transaction.created_at) : undefined;
+  if (gift.receiver.phone_hash !== undefined) return phone?.entry === 'phone' ? ownerByPhone(phone.holders, gift.reassigned_at ?? transaction.created_at) : undefined;
   return gift.claimed_by ?? transaction.buyer_id;
 }

@@ -4,7 +4,7 @@ import { isExpired } from '../domain/gift.js';
 import { shortcodeOf } from '../domain/giftIds.js';
 import { HttpError } from './errors.js';
 import type { GiftRouteDeps } from './giftDeps.js';
-import { type JoinedGift, findGift } from './giftJoin.js';
+import { expiryOf, type JoinedGift, findGift } from './giftJoin.js';
 import type { Route } from './route.js';
 
 /** What the page works with. */
@@ -46,11 +46,13 @@ export function launchPageRoutes(deps: LaunchPageDeps): Route[] {
   ];
 }
 
-function stateLine({ gift, transaction }: JoinedGift, now: string): string {
+function stateLine(joined: JoinedGift, now: string): string {
+  const { gift, transaction } = joined;
   if (transaction.payment === 'declined' || gift.cancelled === true) return 'This gift was cancelled.';
   if (gift.redemption?.redeemed === true) return 'This gift has been used.';
-  if (isExpired(transaction.expires_on, now)) return 'This gift has expired.';
-  return `Valid until the end of ${transaction.expires_on} (UTC).`;
+  const expiresOn = expiryOf(joined);
+  if (isExpired(expiresOn, now)) return 'This gift has expired.';
+  return `Valid until the end of ${expiresOn} (UTC).`;
 }
 
 function page(joined: JoinedGift, deps: LaunchPageDeps): string {

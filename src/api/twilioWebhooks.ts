@@ -4,6 +4,7 @@ import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { noteUndelivered } from '../commands/noteDelivery.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { type CallbackReader, type DeliveryNews, replyOf, SignatureError, TWILIO_CALLBACK_PATH } from '../workers/notifications/callbacks.js';
+import { tellingKey } from '../workers/messages.js';
 import type { Ledger } from '../workers/notifications/ledger.js';
 import { HttpError } from './errors.js';
 import type { Call, Route, Schema } from './route.js';
@@ -75,7 +76,13 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
       caller: 'none',
       noStore: true,
       signature: { header: 'X-Twilio-Signature', description: "HMAC of the address and the form's fields, by the account's auth token." },
-      query: { type: 'object', properties: { gift: { type: 'string', description: 'The gift that the message is about.' } } },
+      query: {
+        type: 'object',
+        properties: {
+          gift: { type: 'string', description: 'The gift that the message is about.' },
+          attempt: { type: 'integer', minimum: 1, description: 'Which telling of its receiver it is; absent: the first.' },
+        },
+      },
       body: BODY,
       bodyExample: { AccountSid: 'AC0123456789abcdef0123456789abcdef', MessageSid: 'SM0123456789abcdef0123456789abcdef', MessageStatus: 'undelivered', ErrorCode: '30005' },
       answers: [{ status: 200, description: 'Received.', schema: ANSWER, example: { received: true, outcome: 'recorded' } }],
@@ -84,7 +91,7 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
         const told = await news(call);
         if (told === undefined) return { status: 200, body: { received: true, outcome: 'ignored' } };
         // Where nobody knows whether the message was sent, this tells: whoever looks it up finds it.
-        await ledger.learn(told.giftId, replyOf(told));
+        await ledger.learn(tellingKey({ gift_id: told.giftId, attempt: told.attempt }), replyOf(told));
         if (told.outcome === 'taken') return { status: 200, body: { received: true, outcome: 'known' } };
         const { giftId, messageId, outcome } = told;
         const context = { commandId: `twilio-${messageId}-undelivered`, correlationId: call.requestId, requestId: call.requestId, by: { user: TWILIO_USER }, now: now() };

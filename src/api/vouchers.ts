@@ -2,7 +2,7 @@
 import { assignGiftVoucher } from '../commands/assignVoucher.js';
 import { type LoadedGift, hasRun, loadGift } from '../commands/loadGift.js';
 import type { Handled } from '../commands/handle.js';
-import { type VoucherAssigned, mayRedeem } from '../domain/gift.js';
+import { type GiftExtended, type VoucherAssigned, mayRedeem } from '../domain/gift.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { VoucherDocument } from '../projections/gifts.js';
 import type { Catalogue } from '../projections/catalogueView.js';
@@ -34,7 +34,9 @@ const V2_BODY: Schema = { title: 'GenerateV2', type: 'object', additionalPropert
 function voucherIn(history: readonly RecordedEvent[]): VoucherDocument | undefined {
   const assigned = history.find((event) => event.type === 'VoucherAssigned');
   if (assigned === undefined) return undefined;
-  const { voucher_id, code, pin, segment_id, expires_at } = assigned.data as VoucherAssigned['data'];
+  const { voucher_id, code, pin, segment_id, expires_at: first } = assigned.data as VoucherAssigned['data'];
+  const extended = history.findLast((event) => event.type === 'GiftExtended' && (event.data as GiftExtended['data']).voucher_expires_at !== null);
+  const expires_at = (extended?.data as GiftExtended['data'] | undefined)?.voucher_expires_at ?? first;
   return { id: voucher_id, code, pin, segment_id, expires_at, created_at: assigned.at };
 }
 
@@ -57,9 +59,10 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
   const assign = async (early: EarlyCall, loaded: LoadedGift, format: 'V1' | 'V2', segmentId: unknown): Promise<Handled & { readonly voucher: VoucherDocument }> => {
     const context = contextOf(early, loaded.facts.now);
     const handled = await assignGiftVoucher(deps, loaded, userOf(early), context, { format, ...(typeof segmentId === 'string' ? { segmentId } : {}) });
-    const position = handled.own.at(-1)?.position;
-    if (position !== undefined) await deps.gifts.reached(position, POSITION_WAIT_MS);
-    const voucher = voucherIn(handled.history);
+    const last = handled.own.at(-1);
+    if (last !== undefined) await deps.gifts.reached(last.position, POSITION_WAIT_MS);
+    // A repeated request is answered as it was, whatever has changed since.
+    const voucher = voucherIn(last === undefined ? handled.history : handled.history.slice(0, last.revision + 1));
     if (voucher === undefined) throw new Error('a voucher was assigned and is not there');
     return { ...handled, voucher };
   };

@@ -1,5 +1,6 @@
 /** BlockGift and UnblockGift: stop a gift from being used, and free it again, each cause by itself; by support, or by the process of a dispute. */
-import { type Block, block, unblock } from '../domain/gift.js';
+import type { Block } from '../domain/gift.js';
+import { block, unblock } from '../domain/giftCare.js';
 import { type CareDeps, careForGift } from './careForGift.js';
 import type { CommandContext } from './context.js';
 import type { Handled } from './handle.js';

@@ -12,10 +12,10 @@ export type CareDeps = Pick<GiftDeps, 'events' | 'gifts'>;
  * own events and changes nothing.
  * @throws Refusal `gift_not_found`, or the decision's; UnavailableError
  */
-export async function careForGift(deps: CareDeps, giftId: string, context: CommandContext, decide: (found: FoundGift) => readonly GiftEvent[]): Promise<Handled> {
+export async function careForGift(deps: CareDeps, giftId: string, context: CommandContext, decide: (found: FoundGift) => readonly GiftEvent[] | Promise<readonly GiftEvent[]>): Promise<Handled> {
   return handle(deps.events, giftStream(giftId), context, async (history) => {
     const found = await foundGift(deps, giftId, history);
-    const decided = decide(found);
+    const decided = await decide(found);
     return decided.length > 0 && found.issue !== undefined ? [found.issue, ...decided] : decided;
   });
 }

@@ -58,8 +58,11 @@ async function handleUntraced(...[events, stream, context, decide, known]: Param
   }
 }
 
-/** Appends; where the outcome is unknown, the same ids again: that is safe and brings the answer. */
-async function append(events: EventStore, stream: string, decided: readonly NewEvent[], expected: ExpectedRevision): Promise<RecordedEvent[]> {
+/**
+ * Appends, for a command that has read and decided by itself; where the outcome is unknown, the same ids again: that is safe and brings the answer.
+ * @throws ConflictError, UnavailableError
+ */
+export async function append(events: EventStore, stream: string, decided: readonly NewEvent[], expected: ExpectedRevision): Promise<RecordedEvent[]> {
   for (let repeat = 0; ; repeat++) {
     try {
       const { revision, position } = await events.append(stream, decided, expected);

@@ -96,7 +96,7 @@ function issueOf(purchase: GiftsPurchased['data'], purchasedAt: string, index: n
 
 async function factsOf(deps: GiftDeps, gift: IssuedGift, payment: GiftFacts['payment'], user: UserDocument, now: string): Promise<GiftFacts> {
   const hash = gift.issued.receiver.phone_hash;
-  const phoneOwner = hash === undefined ? undefined : await ownerOfPhone(deps.events, hash, gift.issued.purchased_at);
+  const phoneOwner = hash === undefined ? undefined : await ownerOfPhone(deps.events, hash, gift.receiverSince ?? gift.issued.purchased_at);
   return { now, payment, caller: callerOf(deps, gift, user), ...(phoneOwner === undefined ? {} : { phoneOwner }) };
 }
 

@@ -7,7 +7,7 @@ import type { AccountEvent } from './account.js';
 import type { CatalogueEvent } from './catalogue.js';
 import type { GiftEvent } from './gift.js';
 import type { NotificationEvent } from './notification.js';
-import type { WorkParked } from './parked.js';
+import type { ParkedEvent } from './parked.js';
 import type { PurchaseEvent } from './purchase.js';
 import type { LogRestored } from './restored.js';
 import type { VoucherCodeEvent } from './voucherCode.js';
@@ -15,7 +15,7 @@ import type { WalletEvent } from './wallet.js';
 
 /** Every event of the domain. */
 export type AnyDomainEvent =
-  | AccessEvent | AccountEvent | CatalogueEvent | GiftEvent | NotificationEvent | LogRestored | PurchaseEvent | VoucherCodeEvent | WalletEvent | WorkParked;
+  | AccessEvent | AccountEvent | CatalogueEvent | GiftEvent | NotificationEvent | LogRestored | ParkedEvent | PurchaseEvent | VoucherCodeEvent | WalletEvent;
 
 /** The classified fields of one event type; what is named in neither list may be shown. */
 export interface FieldClasses {
@@ -96,12 +96,17 @@ export const FIELD_CLASSES = {
   GiftCancelled: OPEN,
   GiftBlocked: OPEN,
   GiftUnblocked: OPEN,
+  GiftReassigned: { secret: [], personal: ['phone_number'] },
+  GiftExtended: OPEN,
   NotificationStarted: OPEN,
   NotificationSent: OPEN,
   NotificationFailed: OPEN,
   NotificationUndelivered: OPEN,
+  NotificationRequested: OPEN,
   LogRestored: OPEN,
   WorkParked: OPEN,
+  WorkRetried: OPEN,
+  WorkDiscarded: OPEN,
   RecordsSeen: OPEN,
   ExportBegun: OPEN,
   ExportEnded: OPEN,

@@ -69,8 +69,20 @@ export type GiftBlocked = DomainEvent<'GiftBlocked', Block>;
 /** This cause no longer blocks the gift; others may. */
 export type GiftUnblocked = DomainEvent<'GiftUnblocked', Block>;
 
+/** The gift is another receiver's: whoever had it may not redeem it any more. Personal: `phone_number` (E.164; null for a user), `reason` is support's. */
+export type GiftReassigned = DomainEvent<'GiftReassigned', {
+  readonly transaction_id: string;
+  readonly receiver: Receiver;
+  readonly phone_number: string | null;
+  readonly reason: string;
+}>;
+
+/** Valid for longer. `expires_on`: the new last day (UTC); `voucher_expires_at`: when its voucher expires now (ISO 8601 UTC), null where it has none. */
+export type GiftExtended = DomainEvent<'GiftExtended', { readonly expires_on: string; readonly voucher_expires_at: string | null; readonly reason: string }>;
+
 /** Events of a gift's stream. */
-export type GiftEvent = GiftIssued | GiftClaimed | GiftRedeemed | GiftUnredeemed | VoucherAssigned | GiftCancelled | GiftBlocked | GiftUnblocked;
+export type GiftEvent =
+  | GiftIssued | GiftClaimed | GiftRedeemed | GiftUnredeemed | VoucherAssigned | GiftCancelled | GiftBlocked | GiftUnblocked | GiftReassigned | GiftExtended;
 
 /** A redemption as decisions need it. */
 export interface RedemptionState {
@@ -82,11 +94,14 @@ export interface RedemptionState {
 /** What is known of an issued gift. */
 export interface IssuedGift {
   readonly status: 'issued' | 'redeemed' | 'cancelled';
+  /** As it was issued, with its receiver and its last valid day as they are now. */
   readonly issued: GiftIssued['data'];
+  /** When its receiver became its receiver: ISO 8601; absent: when it was bought. */
+  readonly receiverSince?: string;
   readonly claimedBy?: string;
   /** In order of time; only the last can be redeemed. */
   readonly redemptions: readonly RedemptionState[];
-  readonly voucher?: VoucherAssigned['data'];
+  readonly voucher?: VoucherAssigned['data'] & { readonly assignedAt: string };
   /** The causes that block it, in order of time; absent or empty: it is not blocked. */
   readonly blockedBy?: readonly string[];
   /** The refund that cancelled it. */
@@ -114,13 +129,22 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
         return { ...state, status: 'issued', redemptions };
       }
       case 'VoucherAssigned':
-        return { ...state, voucher: event.data };
+        return { ...state, voucher: { ...event.data, assignedAt: event.at } };
       case 'GiftCancelled':
         return { ...state, status: 'cancelled', ...(event.data.refund_id === undefined ? {} : { refundId: event.data.refund_id }) };
       case 'GiftBlocked':
         return { ...state, blockedBy: [...(state.blockedBy ?? []), event.data.cause] };
       case 'GiftUnblocked':
         return { ...state, blockedBy: (state.blockedBy ?? []).filter((cause) => cause !== event.data.cause) };
+      case 'GiftReassigned': {
+        const { claimedBy: _, ...kept } = state;
+        return { ...kept, issued: { ...state.issued, receiver: event.data.receiver }, receiverSince: event.at };
+      }
+      case 'GiftExtended': {
+        const { expires_on, voucher_expires_at } = event.data;
+        const extended: IssuedGift = { ...state, issued: { ...state.issued, expires_on } };
+        return state.voucher === undefined || voucher_expires_at === null ? extended : { ...extended, voucher: { ...state.voucher, expires_at: voucher_expires_at } };
+      }
       default:
         return event satisfies never, state;
     }
@@ -251,22 +275,10 @@ export function cancel(gift: IssuedGift, why: GiftCancelled['data']): GiftCancel
 }
 
 /**
- * Blocks the gift for one cause, whatever others block it; again for the same one, or once it is cancelled for good: no event. A redeemed gift is blocked
- * too: it could be unredeemed. @throws Refusal `gift_not_paid`
+ * Refuses what can't be used, in this order: payment, cancelled, redeemed, expired (decisions 1, 3), and last blocked, which passes.
+ * @throws Refusal `gift_not_paid`, `gift_cancelled`, `gift_already_redeemed`, `gift_expired`, `gift_blocked`
  */
-export function block(gift: IssuedGift, { payment }: Pick<GiftFacts, 'payment'>, { cause, reason }: Block): GiftBlocked[] {
-  if (payment === 'pending') throw new Refusal('gift_not_paid');
-  if (payment === 'declined' || gift.status === 'cancelled' || gift.blockedBy?.includes(cause) === true) return [];
-  return [{ type: 'GiftBlocked', data: { cause, reason } }];
-}
-
-/** Frees the gift of one cause; one that does not block it: no event. */
-export function unblock(gift: IssuedGift, { cause, reason }: Block): GiftUnblocked[] {
-  return gift.blockedBy?.includes(cause) === true ? [{ type: 'GiftUnblocked', data: { cause, reason } }] : [];
-}
-
-/** The order of the state's refusals: payment, cancelled, redeemed, expired (decisions 1, 3), and last blocked, which passes. */
-function refuseUnlessUsable(gift: IssuedGift, facts: Pick<GiftFacts, 'now' | 'payment'>): void {
+export function refuseUnlessUsable(gift: IssuedGift, facts: Pick<GiftFacts, 'now' | 'payment'>): void {
   if (facts.payment === 'pending') throw new Refusal('gift_not_paid');
   if (facts.payment === 'declined' || gift.status === 'cancelled') throw new Refusal('gift_cancelled');
   if (gift.status === 'redeemed') throw new Refusal('gift_already_redeemed');

@@ -7,21 +7,29 @@ export const notificationStream = (giftId: string): string => `notification-${gi
 /** How a receiver is told. */
 export type Channel = 'sms' | 'push';
 
-/** Only who wrote this sends (expected: no stream). */
-export type NotificationStarted = DomainEvent<'NotificationStarted', {
+/** Which telling of the receiver it is. */
+interface Attempted {
+  /** From 1; absent: 1. */
+  readonly attempt?: number;
+  /** The event that asked for this attempt: a reassignment or a request; absent: the gift's issue. */
+  readonly asked_by?: string;
+}
+
+/** Only who wrote this sends (the first: expected no stream). */
+export type NotificationStarted = DomainEvent<'NotificationStarted', Attempted & {
   readonly transaction_id: string;
   readonly channel: Channel;
 }>;
 
 /** The provider took it. `message_id` is the provider's. */
-export type NotificationSent = DomainEvent<'NotificationSent', {
+export type NotificationSent = DomainEvent<'NotificationSent', Attempted & {
   readonly channel: Channel;
   readonly provider: string;
   readonly message_id: string;
 }>;
 
 /** It can't be told: `no address`, or the provider's reason. */
-export type NotificationFailed = DomainEvent<'NotificationFailed', {
+export type NotificationFailed = DomainEvent<'NotificationFailed', Attempted & {
   readonly cause: string;
 }>;
 
@@ -32,19 +40,32 @@ export type NotificationUndelivered = DomainEvent<'NotificationUndelivered', {
   readonly cause: string;
 }>;
 
-/** Events of a notification's stream. */
-export type NotificationEvent = NotificationStarted | NotificationSent | NotificationFailed | NotificationUndelivered;
+/** Support wants the receiver told again, once more for each of these. `attempt`: the one that this asks for. */
+export type NotificationRequested = DomainEvent<'NotificationRequested', {
+  readonly transaction_id: string;
+  readonly attempt: number;
+  readonly reason: string;
+}>;
 
-/** What is known of it. */
+/** Events of a notification's stream. */
+export type NotificationEvent = NotificationStarted | NotificationSent | NotificationFailed | NotificationUndelivered | NotificationRequested;
+
+/** What is known of the first telling. */
 export type Notification =
   | { readonly status: 'none' }
   | { readonly status: 'started'; readonly channel: Channel; readonly startedAt: string }
   | { readonly status: 'sent' | 'failed' };
 
-/** The fold. */
+/** Which attempt an event moves; 0: none. */
+export function attemptOf(event: NotificationEvent): number {
+  return event.type === 'NotificationRequested' || event.type === 'NotificationUndelivered' ? 0 : (event.data.attempt ?? 1);
+}
+
+/** The fold of the first telling; `telling.ts` knows of further ones. */
 export const notificationAggregate: Aggregate<Notification, NotificationEvent> = {
   initial: { status: 'none' },
   evolve(state: Notification, event: Happened<NotificationEvent>): Notification {
+    if (attemptOf(event) !== 1) return state;
     switch (event.type) {
       case 'NotificationStarted':
         return { status: 'started', channel: event.data.channel, startedAt: event.at };
@@ -53,6 +74,7 @@ export const notificationAggregate: Aggregate<Notification, NotificationEvent> =
       case 'NotificationFailed':
         return { status: 'failed' };
       case 'NotificationUndelivered':
+      case 'NotificationRequested':
         return state;
       default:
         return event satisfies never, state;

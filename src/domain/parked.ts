@@ -1,23 +1,88 @@
-/** What a process manager could not do, kept for support. Stream `parked-{name}`. */
+/** What a process manager could not do, kept for support, and what support did about it. Stream `parked-{name}`. */
+import { createHash } from 'node:crypto';
 import type { DomainEvent } from './decider.js';
-
-/** The stream of a process manager's parked work. */
-export const parkedStream = (name: ParkedName): string => `parked-${name}`;
+import { Refusal } from './refusal.js';
 
 /** The process managers that park. */
 export const PARKED_NAMES = ['purchase', 'notification', 'refund', 'dispute'] as const;
 
-/** One of them. */
+/** The name of a process manager that parks. */
 export type ParkedName = (typeof PARKED_NAMES)[number];
 
+/** The stream of a process manager's parked work. */
+export const parkedStream = (name: ParkedName): string => `parked-${name}`;
+
+/** The process manager of such a stream; `undefined` for any other. */
+export function parkedNameOf(stream: string): ParkedName | undefined {
+  return PARKED_NAMES.find((name) => parkedStream(name) === stream);
+}
+
 /**
- * Given up for good, with its cause; all other work went on. `entity` is the transaction's id (`purchase`), the gift's (`notification`), the refund's (`refund`) or the dispute's (`dispute`),
- * `step` what was tried, `event_id` the event that asked for it.
+ * The id of parked work: one for each entity of a process manager, however often it is parked; 32 hexadecimal digits that don't tell the entity's id,
+ * which may be all that it takes to use a gift.
  */
-export type WorkParked = DomainEvent<'WorkParked', {
+export function parkedId(name: ParkedName, entity: string): string {
+  return createHash('sha256').update(`parked\0${name}\0${entity}`).digest('hex').slice(0, 32);
+}
+
+/**
+ * What work it is. `entity` is the transaction's id (`purchase`), the gift's (`notification`), the refund's (`refund`; the transaction's for refunds made at
+ * the provider) or the dispute's (`dispute`), `step` what was tried.
+ */
+interface Work {
   readonly entity: string;
   readonly transaction_id: string;
   readonly step: string;
+}
+
+/**
+ * Given up for good, with its cause; all other work went on. `event_id` is the event that asked for it, `times` how often it has been parked in a row,
+ * this time included (absent: once).
+ */
+export type WorkParked = DomainEvent<'WorkParked', Work & { readonly cause: string; readonly event_id: string; readonly times?: number }>;
+
+/** To be done again, by whichever process holds the lease, from what the streams and the provider say. `times`: how often it had been parked. */
+export type WorkRetried = DomainEvent<'WorkRetried', Work & { readonly times: number; readonly reason: string }>;
+
+/** Not to be done: a person has seen to it, or decided that it need not be done. */
+export type WorkDiscarded = DomainEvent<'WorkDiscarded', Work & { readonly times: number; readonly reason: string }>;
+
+/** Events of such a stream. */
+export type ParkedEvent = WorkParked | WorkRetried | WorkDiscarded;
+
+/** How parked work stands: it waits for a person; it was handed back to its process manager; nobody will do it. */
+export type ParkedState = 'parked' | 'retried' | 'discarded';
+
+/** Parked work, as decisions and lists need it. */
+export interface ParkedWork extends Work {
+  readonly state: ParkedState;
   readonly cause: string;
-  readonly event_id: string;
-}>;
+  readonly times: number;
+}
+
+/** It after one more event of its entity. @throws Error for work that was never parked */
+export function evolveParked(work: ParkedWork | undefined, { type, data }: ParkedEvent): ParkedWork {
+  if (type === 'WorkParked') {
+    const { entity, transaction_id, step, cause, times = 1 } = data;
+    return { entity, transaction_id, step, cause, times, state: 'parked' };
+  }
+  if (work === undefined) throw new Error(`${type} of what was never parked`);
+  return { ...work, state: type === 'WorkRetried' ? 'retried' : 'discarded' };
+}
+
+/**
+ * Hands it back; where it has been already: no event. A telling that was discarded has been recorded as failed: it is told again by a resend.
+ * @throws Refusal `work_discarded`
+ */
+export function retryWork(name: ParkedName, { state, entity, transaction_id, step, times }: ParkedWork, reason: string): WorkRetried[] {
+  if (state === 'retried') return [];
+  if (state === 'discarded' && name === 'notification') throw new Refusal('work_discarded');
+  return [{ type: 'WorkRetried', data: { entity, transaction_id, step, times, reason } }];
+}
+
+/** Discards it; again: no event. @throws Refusal `work_retried`: its process manager has it */
+export function discardWork({ state, entity, transaction_id, step, times }: ParkedWork, reason: string): WorkDiscarded[] {
+  if (state === 'discarded') return [];
+  if (state === 'retried') throw new Refusal('work_retried');
+  return [{ type: 'WorkDiscarded', data: { entity, transaction_id, step, times, reason } }];
+}

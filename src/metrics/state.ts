@@ -1,5 +1,5 @@
 /** How the installation stands, read from its engines when somebody asks, once a second at most: any process shows it, also when the one that works is dead. */
-import { FEED_TYPES } from '../processors/openWork.js';
+import { FEED_TYPES } from '../processors/feed.js';
 import type { ProcessStatus } from '../processors/status.js';
 import type { Engines } from '../engines.js';
 import { keptBuild } from '../projections/builds.js';

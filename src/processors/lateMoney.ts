@@ -3,7 +3,7 @@ import {
   disputeKey, evolveLateMoney, fallsShort, type LateMoney, type LateMoneyEvent, type LateMoneyStep, lateMoneySteps, NO_LATE_MONEY, PROVIDER_REFUND_KEY,
   type ProviderRefundSettled,
 } from '../domain/lateMoney.js';
-import type { ParkedName, WorkParked } from '../domain/parked.js';
+import type { ParkedName, WorkParked, WorkRetried } from '../domain/parked.js';
 import type { Seen } from './seen.js';
 
 /** A transaction with late money that something is left to do about. It is known from the feed's beginning on: what was done before is not in it. */
@@ -11,6 +11,8 @@ export interface LateMoneyWork {
   readonly money: LateMoney;
   /** What was given up, or found to be done, by key. */
   readonly over: ReadonlySet<string>;
+  /** What support has handed back, by key: to be looked at, whatever is known of it here. */
+  readonly retried: ReadonlySet<string>;
   /** Gifts did not make up for what was given back at the provider: to be parked, for a person to see to. */
   readonly shortfall?: ProviderRefundSettled['data'];
   /** The last of its events. */
@@ -25,7 +27,7 @@ export interface LateMoneyIntent {
 }
 
 /** The events that move it. */
-export type LateMoneyTrigger = LateMoneyEvent | WorkParked;
+export type LateMoneyTrigger = LateMoneyEvent | WorkParked | WorkRetried;
 
 /** It after one more event; `work` undefined: there is nothing left to do. */
 export interface LateMoneyReaction {
@@ -35,9 +37,15 @@ export interface LateMoneyReaction {
 
 /** The reaction. */
 export function reactToLateMoney(work: LateMoneyWork | undefined, event: LateMoneyTrigger, transactionId: string, seen: Seen): LateMoneyReaction {
-  const before = work ?? { money: NO_LATE_MONEY, over: new Set<string>(), last: seen };
+  const before = work ?? { money: NO_LATE_MONEY, over: new Set<string>(), retried: new Set<string>(), last: seen };
   if (event.type === 'WorkParked') {
     return { work: work === undefined ? undefined : overLateMoney(work, parkedKey(event.data)), intents: [] };
+  }
+  if (event.type === 'WorkRetried') {
+    const key = parkedKey(event.data);
+    const over = new Set(before.over);
+    over.delete(key);
+    return { work: { ...before, over, retried: new Set(before.retried).add(key), last: seen }, intents: [{ do: 'late money', transactionId, key }] };
   }
   const key = keyOf(event);
   const money = evolveLateMoney(before.money, { ...event, at: seen.at });
@@ -56,19 +64,21 @@ const PROVIDER_REFUND_STEP = 'provider refund';
 /** The steps that its parked work names. */
 export const LATE_MONEY_STEPS: ReadonlySet<string> = new Set([DISPUTE_STEP, PROVIDER_REFUND_STEP]);
 
-/** Where a step is parked when it can't be done: a dispute under its id. */
+/** Where a step is parked when it can't be done: a dispute under its id, refunds made at the provider under the transaction's, among the refunds. */
 export function parkLateMoneyAs(transactionId: string, key: string): { readonly name: ParkedName; readonly entity: string; readonly step: string } {
-  if (key === PROVIDER_REFUND_KEY) return { name: 'purchase', entity: transactionId, step: PROVIDER_REFUND_STEP };
+  if (key === PROVIDER_REFUND_KEY) return { name: 'refund', entity: transactionId, step: PROVIDER_REFUND_STEP };
   return { name: 'dispute', entity: key.slice(disputeKey('').length), step: DISPUTE_STEP };
 }
 
-const parkedKey = ({ step, entity }: WorkParked['data']): string => (step === DISPUTE_STEP ? disputeKey(entity) : PROVIDER_REFUND_KEY);
+const parkedKey = ({ step, entity }: Pick<WorkParked['data'], 'step' | 'entity'>): string => (step === DISPUTE_STEP ? disputeKey(entity) : PROVIDER_REFUND_KEY);
 
 /** It after a step was given up, or was found to be done in the stream. */
 export function overLateMoney(work: LateMoneyWork, key: string): LateMoneyWork | undefined {
   const { shortfall, ...rest } = work;
   const met = key === PROVIDER_REFUND_KEY || shortfall === undefined ? rest : work;
-  return left({ ...met, over: new Set(met.over).add(key) });
+  const retried = new Set(met.retried);
+  retried.delete(key);
+  return left({ ...met, retried, over: new Set(met.over).add(key) });
 }
 
 /** Events that ask for something; the others are answers, by who does it. */
@@ -79,8 +89,8 @@ export function resumeLateMoney(work: LateMoneyWork, transactionId: string): rea
   return openKeys(work).map((key) => ({ do: 'late money', transactionId, key }));
 }
 
-function openKeys({ money, over, shortfall }: LateMoneyWork): readonly string[] {
-  const keys = new Set(lateMoneySteps(money).map(({ key }) => key).filter((key) => !over.has(key)));
+function openKeys({ money, over, retried, shortfall }: LateMoneyWork): readonly string[] {
+  const keys = new Set([...lateMoneySteps(money).map(({ key }) => key).filter((key) => !over.has(key)), ...retried]);
   return [...(shortfall === undefined ? keys : keys.add(PROVIDER_REFUND_KEY))];
 }
 

@@ -1,9 +1,9 @@
 /** Does one step about late money: reads how the transaction stands, acts, records it. Safe to repeat at any point. */
 import { disputeCause } from '../commands/blockGift.js';
 import { fold, type Happened } from '../domain/decider.js';
-import { block, unblock } from '../domain/gift.js';
+import { block, unblock } from '../domain/giftCare.js';
 import {
-  type Dispute, fallsShort, type LateMoneyEvent, type LateMoneyStep, lateMoneySteps, type ProviderRefundSettled, settleDispute, settleProviderRefund,
+  type Dispute, fallsShort, type LateMoneyEvent, type LateMoneyStep, lateMoneySteps, PROVIDER_REFUND_KEY, type ProviderRefundSettled, settleDispute, settleProviderRefund,
 } from '../domain/lateMoney.js';
 import { lateMoneyOf, type MadePurchase, type Purchase, purchaseAggregate, type PurchaseEvent, transactionStream } from '../domain/purchase.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
@@ -23,6 +23,8 @@ export interface LateMoneyDeps {
 
 interface Standing {
   readonly purchase: MadePurchase;
+  /** The gifts' last answer to refunds made at the provider. */
+  readonly settled: ProviderRefundSettled['data'] | undefined;
   readonly last: Seen;
 }
 
@@ -31,15 +33,17 @@ const RACES = 8;
 const UNPAID_MS = 1_000;
 
 /**
- * Does the step with this key, where the stream says that it is still to be done. `shortfall`: what gifts did not make up for, still to be parked.
+ * Does the step with this key, where the stream says that it is still to be done. `shortfall`: what gifts did not make up for, still to be
+ * parked. `retried`: support has handed it back; what falls short still does, until it is discarded.
  * @throws GiveUpError with the cause to park; NotYetError; any other error: try again.
  */
-export async function settleLateMoney(deps: LateMoneyDeps, transactionId: string, key: string, shortfall: ProviderRefundSettled['data'] | undefined): Promise<void> {
+export async function settleLateMoney(deps: LateMoneyDeps, transactionId: string, key: string, shortfall: ProviderRefundSettled['data'] | undefined, retried: boolean): Promise<void> {
   let short = shortfall;
   for (let race = 0; race < RACES; race++) {
     const at = await read(deps.events, transactionId);
     const step = lateMoneySteps(lateMoneyOf(at.purchase)).find((one) => one.key === key);
     if (step === undefined) {
+      if (retried && key === PROVIDER_REFUND_KEY && at.settled !== undefined && fallsShort(at.settled)) short = at.settled;
       if (short !== undefined) throw new GiveUpError(shortfallCause(short));
       return;
     }
@@ -58,7 +62,8 @@ async function read(events: EventStore, transactionId: string): Promise<Standing
   const last = history.at(-1);
   const purchase: Purchase = fold(purchaseAggregate, history as unknown as Happened<PurchaseEvent>[]);
   if (last === undefined || purchase.status === 'none') throw new Error('late money of a transaction that is not there');
-  return { purchase, last: seenOf(last) };
+  const settled = history.findLast((event) => event.type === 'ProviderRefundSettled')?.data as ProviderRefundSettled['data'] | undefined;
+  return { purchase, settled, last: seenOf(last) };
 }
 
 /** What is to be recorded about a step, once it is done. */

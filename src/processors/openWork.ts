@@ -2,98 +2,48 @@
  * All that is open, folded from the feed: the state of all process managers. Purely in memory; it holds only what has something left to do,
  * so it stays small however long the log is.
  */
-import type { GiftCancelled, GiftIssued } from '../domain/gift.js';
-import type { NotificationEvent, NotificationUndelivered } from '../domain/notification.js';
-import type { WorkParked } from '../domain/parked.js';
-import type { LateMoneyEvent } from '../domain/lateMoney.js';
-import type { PurchaseEvent } from '../domain/purchase.js';
-import type { RefundEvent } from '../domain/refund.js';
+import type { GiftIssued } from '../domain/gift.js';
+import { attemptOf } from '../domain/notification.js';
+import { parkedId, parkedNameOf, type WorkParked, type WorkRetried } from '../domain/parked.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
-import { type NotificationIntent, type NotificationWork, reactToNotification, resumeNotification } from './notification.js';
-import { type PurchaseIntent, type PurchaseTrigger, type PurchaseWork, reactToPurchase, resumePurchase } from './purchase.js';
-import { LATE_MONEY_STEPS, type LateMoneyIntent, type LateMoneyReaction, type LateMoneyWork, overLateMoney, reactToLateMoney, resumeLateMoney } from './lateMoney.js';
-import { reactToRefund, type RefundIntent, type RefundWork } from './refund.js';
+import type { FeedEvent, Intent } from './feed.js';
+import { LATE_MONEY_STEPS, type LateMoneyTrigger, type LateMoneyWork, overLateMoney, reactToLateMoney, resumeLateMoney } from './lateMoney.js';
+import { type NotificationWork, reactToNotification, resumeNotification } from './notification.js';
+import { type PurchaseTrigger, type PurchaseWork, reactToPurchase, resumePurchase } from './purchase.js';
+import { reactToRefund, type RefundTrigger, type RefundWork } from './refund.js';
+import { openRetellings } from './retellings.js';
 import { seenOf } from './seen.js';
+import type { OpenWork, Reopening } from './work.js';
 
-/** The event types that it folds. */
-export const FEED_TYPES = [
-  'GiftsPurchased',
-  'ChargeStarted',
-  'PaymentCharged',
-  'PaymentDeclined',
-  'RefundRequested',
-  'RefundStarted',
-  'GiftsRefunded',
-  'RefundRefused',
-  'NothingRefunded',
-  'GiftIssued',
-  'GiftCancelled',
-  'NotificationStarted',
-  'NotificationSent',
-  'NotificationFailed',
-  'WorkParked',
-  'PaymentAuthenticationRequired',
-  'PaymentAuthenticationFailed',
-  'RefundedAtProvider',
-  'ProviderRefundSettled',
-  'DisputeOpened',
-  'DisputeClosed',
-  'DisputeSettled',
-] as const satisfies readonly FeedEvent['type'][];
-
-/** The events it folds. */
-type FeedEvent = PurchaseEvent | GiftIssued | GiftCancelled | Exclude<NotificationEvent, NotificationUndelivered> | WorkParked;
-
-/** What is to be done next. */
-export type Intent = PurchaseIntent | NotificationIntent | RefundIntent | LateMoneyIntent;
-
-/** The open work. */
-export interface OpenWork {
-  /** Takes one event in, in log order. @returns what it asks for. */
-  apply(event: RecordedEvent): readonly Intent[];
-  /** How far the feed has been looked at. */
-  lookedAt(position: Position): void;
-  /** What to do for everything that is open, for who takes it up anew. */
-  resume(): Iterable<Intent>;
-  purchase(transactionId: string): PurchaseWork | undefined;
-  notification(giftId: string): NotificationWork | undefined;
-  refund(refundId: string): RefundWork | undefined;
-  lateMoney(transactionId: string): LateMoneyWork | undefined;
-  /** The stream says that this step of late money is done. */
-  lateMoneyDone(transactionId: string, key: string): void;
-  /** The highest position with nothing unfinished at or below it; `undefined` at the log's beginning. */
-  checkpoint(): Position | undefined;
-  /** How many purchases, refunds and transactions with late money are open. */
-  readonly size: number;
-  /** How far the feed has been looked at; `undefined` at the log's beginning. */
-  readonly position: Position | undefined;
-  /** The time of the first event of the purchase, refund or late money that has been open for longest: ISO 8601; `undefined` where none is open. */
-  readonly oldestAt: string | undefined;
-}
-
-/** Open work, and the position that the feed stood at before its first event. */
+/** What is open, and where the feed stood before it was. */
 interface Entry<W> {
   readonly before: Position | undefined;
-  /** The time of its first event. */
+  /** The time of the event that opened it. */
   readonly at: string;
   work: W;
 }
 
-/** The lower of two positions; `undefined` is the log's beginning. */
-const earlier = (one: Position | undefined, other: Position | undefined): Position | undefined => {
-  if (one === undefined || other === undefined) return undefined;
-  return one < other ? one : other;
-};
+/** An open purchase; without work while it waits to be opened again. */
+interface PurchaseEntry extends Entry<PurchaseWork | undefined> {
+  reopening?: Reopening;
+  /** Events since its history has been asked for. */
+  kept?: RecordedEvent[];
+}
 
 const after = (stream: string, prefix: string): string => stream.slice(prefix.length);
 
 /** Nothing open; the feed begins after `from`. */
 export function openWork(from: Position | undefined): OpenWork {
   // In the order in which they were opened: the first is the one that holds the checkpoint back.
-  const purchases = new Map<string, Entry<PurchaseWork>>();
+  const purchases = new Map<string, PurchaseEntry>();
   const refunds = new Map<string, Entry<RefundWork>>();
   const late = new Map<string, Entry<LateMoneyWork>>();
   const notifications = new Map<string, NotificationWork>();
+  const retellings = openRetellings();
+  /** Purchases whose history is being read. */
+  const reading = new Set<PurchaseEntry>();
+  /** By the id of parked work: how often it has been parked, from its retry on. */
+  const parkings = new Map<string, number>();
   let position = from;
 
   const keep = <W>(entries: Map<string, Entry<W>>, id: string, work: W | undefined, at: string): void => {
@@ -103,27 +53,50 @@ export function openWork(from: Position | undefined): OpenWork {
     else entry.work = work;
   };
 
-  const move = (transactionId: string, event: RecordedEvent): readonly Intent[] => {
-    const { work, intents } = reactToPurchase(purchases.get(transactionId)?.work, event as unknown as PurchaseTrigger, seenOf(event));
-    keep(purchases, transactionId, work, event.at);
-    return intents;
+  const close = (transactionId: string): void => {
+    const entry = purchases.get(transactionId);
+    if (entry === undefined) return;
+    purchases.delete(transactionId);
+    reading.delete(entry);
   };
 
-  const moveLate = (transactionId: string, event: RecordedEvent): readonly Intent[] => {
-    const trigger = event as unknown as LateMoneyEvent | WorkParked;
-    const { work, intents }: LateMoneyReaction = reactToLateMoney(late.get(transactionId)?.work, trigger, transactionId, seenOf(event));
-    keep(late, transactionId, work, event.at);
+  const wait = (transactionId: string, event: RecordedEvent, step: string): readonly Intent[] => {
+    purchases.set(transactionId, { before: position, at: event.at, work: undefined, reopening: { seen: seenOf(event), step } });
+    return [{ do: 'reopen', transactionId }];
+  };
+
+  const move = (transactionId: string, event: RecordedEvent): readonly Intent[] => {
+    const entry = purchases.get(transactionId);
+    if (entry?.reopening !== undefined) {
+      entry.kept?.push(event);
+      if (event.type === 'PaymentDeclined') close(transactionId);
+      return [];
+    }
+    // One that is charged and not open was parked before the provider's word came: it goes on where it was.
+    if (entry === undefined && event.type === 'PaymentCharged') return wait(transactionId, event, 'charge');
+    const { work, intents } = reactToPurchase(entry?.work, event as unknown as PurchaseTrigger, seenOf(event));
+    if (work === undefined) close(transactionId);
+    else if (entry === undefined) purchases.set(transactionId, { before: position, at: event.at, work });
+    else entry.work = work;
     return intents;
   };
 
   const moveRefund = (refundId: string, transactionId: string, event: RecordedEvent): readonly Intent[] => {
-    const { work, intents } = reactToRefund(refunds.get(refundId)?.work, event as unknown as RefundEvent | WorkParked, refundId, transactionId, seenOf(event));
+    const { work, intents } = reactToRefund(refunds.get(refundId)?.work, event as unknown as RefundTrigger, refundId, transactionId, seenOf(event));
     keep(refunds, refundId, work, event.at);
     return intents;
   };
 
-  /** The telling of one receiver has ended: its purchase counts it. */
+  const moveLate = (transactionId: string, event: RecordedEvent): readonly Intent[] => {
+    const { work, intents } = reactToLateMoney(late.get(transactionId)?.work, event as unknown as LateMoneyTrigger, transactionId, seenOf(event));
+    keep(late, transactionId, work, event.at);
+    return intents;
+  };
+
+  /** The first telling of one receiver has ended: its purchase counts it. */
   const end = (giftId: string, event: RecordedEvent): readonly Intent[] => {
+    // Whose gift it is is not known while the purchase's history is being read.
+    for (const entry of reading) entry.kept?.push(event);
     const work = notifications.get(giftId);
     if (work === undefined) return [];
     notifications.delete(giftId);
@@ -131,12 +104,44 @@ export function openWork(from: Position | undefined): OpenWork {
   };
 
   const parked = ({ entity, transaction_id, step }: WorkParked['data'], event: RecordedEvent): readonly Intent[] => {
-    if (step === 'refund') return moveRefund(entity, transaction_id, event);
+    const name = parkedNameOf(event.stream);
+    if (name === undefined) return [];
+    parkings.delete(parkedId(name, entity));
     if (LATE_MONEY_STEPS.has(step)) return moveLate(transaction_id, event);
-    if (entity !== transaction_id) return end(entity, event);
+    if (name === 'refund') return moveRefund(entity, transaction_id, event);
+    if (name === 'notification') {
+      retellings.end(entity);
+      return end(entity, event);
+    }
     // With the purchase goes the telling of its receivers: it can't be done without it.
-    for (const [giftId, work] of notifications) if (work.transactionId === transaction_id) notifications.delete(giftId);
-    return move(transaction_id, event);
+    for (const [giftId, work] of notifications) if (work.transactionId === entity) notifications.delete(giftId);
+    close(entity);
+    return [];
+  };
+
+  const retried = ({ entity, transaction_id, step, times }: WorkRetried['data'], event: RecordedEvent): readonly Intent[] => {
+    const name = parkedNameOf(event.stream);
+    if (name === undefined) return [];
+    parkings.set(parkedId(name, entity), times);
+    if (LATE_MONEY_STEPS.has(step)) return moveLate(transaction_id, event);
+    if (name === 'refund') return moveRefund(entity, transaction_id, event);
+    // What is open by itself was never given up.
+    if (name === 'notification') return notifications.has(entity) ? [] : ask(entity, transaction_id, event);
+    return purchases.has(entity) ? [] : wait(entity, event, step);
+  };
+
+  const ask = (giftId: string, transactionId: string, event: RecordedEvent): readonly Intent[] =>
+    retellings.ask(giftId, { before: position, at: event.at, transactionId, seen: seenOf(event) });
+
+  const issued = (data: GiftIssued['data'], event: RecordedEvent): readonly Intent[] => {
+    const entry = purchases.get(data.transaction_id);
+    if (entry === undefined) return [];
+    if (entry.reopening !== undefined) return move(data.transaction_id, event);
+    const giftId = after(event.stream, 'gift-');
+    const { work, intents } = reactToNotification(undefined, { type: 'GiftIssued', data }, giftId, seenOf(event));
+    if (work !== undefined) notifications.set(giftId, work);
+    move(data.transaction_id, event);
+    return intents;
   };
 
   const react = (event: RecordedEvent): readonly Intent[] => {
@@ -158,18 +163,15 @@ export function openWork(from: Position | undefined): OpenWork {
       case 'GiftCancelled': {
         const giftId = after(event.stream, 'gift-');
         const work = notifications.get(giftId);
+        for (const entry of reading) entry.kept?.push(event);
         if (work !== undefined) notifications.set(giftId, { ...work, cancelled: true });
         return [];
       }
-      case 'GiftIssued': {
-        if (!purchases.has(known.data.transaction_id)) return [];
-        const giftId = after(event.stream, 'gift-');
-        const { work, intents } = reactToNotification(undefined, known, giftId, seenOf(event));
-        if (work !== undefined) notifications.set(giftId, work);
-        move(known.data.transaction_id, event);
-        return intents;
-      }
+      case 'GiftIssued':
+        return issued(known.data, event);
       case 'NotificationStarted': {
+        if (attemptOf(known) !== 1) return [];
+        if (purchases.get(known.data.transaction_id)?.reopening !== undefined) return move(known.data.transaction_id, event);
         const giftId = after(event.stream, 'notification-');
         const { work } = reactToNotification(notifications.get(giftId), known, giftId, seenOf(event));
         if (work !== undefined) notifications.set(giftId, work);
@@ -177,9 +179,15 @@ export function openWork(from: Position | undefined): OpenWork {
       }
       case 'NotificationSent':
       case 'NotificationFailed':
-        return end(after(event.stream, 'notification-'), event);
+        return attemptOf(known) === 1 ? end(after(event.stream, 'notification-'), event) : [];
+      case 'NotificationRequested':
+        return ask(after(event.stream, 'notification-'), known.data.transaction_id, event);
+      case 'GiftReassigned':
+        return ask(after(event.stream, 'gift-'), known.data.transaction_id, event);
       case 'WorkParked':
         return parked(known.data, event);
+      case 'WorkRetried':
+        return retried(known.data, event);
       case 'RefundedAtProvider':
       case 'ProviderRefundSettled':
       case 'DisputeOpened':
@@ -191,7 +199,9 @@ export function openWork(from: Position | undefined): OpenWork {
     }
   };
 
-  const oldestOfEach = (): readonly Entry<unknown>[] => [purchases, refunds, late].flatMap((entries: Map<string, Entry<unknown>>) => entries.values().next().value ?? []);
+  /** What has been open for longest, of each kind. */
+  const oldest = (): readonly { readonly before: Position | undefined; readonly at: string }[] =>
+    [...[purchases, refunds, late].map((entries: Map<string, Entry<unknown>>) => entries.values().next().value), retellings.oldest()].filter((one) => one !== undefined);
 
   return {
     apply(event) {
@@ -203,8 +213,12 @@ export function openWork(from: Position | undefined): OpenWork {
       position = at;
     },
     *resume() {
-      for (const { work } of purchases.values()) yield* resumePurchase(work);
+      for (const [transactionId, { work }] of purchases) {
+        if (work === undefined) yield { do: 'reopen', transactionId };
+        else yield* resumePurchase(work);
+      }
       for (const [giftId, work] of notifications) yield* resumeNotification(work, giftId);
+      yield* retellings.resume();
       for (const refundId of refunds.keys()) yield { do: 'refund', refundId };
       for (const [transactionId, { work }] of late) yield* resumeLateMoney(work, transactionId);
     },
@@ -216,19 +230,54 @@ export function openWork(from: Position | undefined): OpenWork {
       const entry = late.get(transactionId);
       if (entry !== undefined) keep(late, transactionId, overLateMoney(entry.work, key), entry.at);
     },
+    retelling: (giftId) => retellings.get(giftId),
+    retold: (giftId, generation) => retellings.end(giftId, generation),
+    reopening: (transactionId) => purchases.get(transactionId)?.reopening,
+    beginReopen(transactionId) {
+      const entry = purchases.get(transactionId);
+      if (entry?.reopening !== undefined) {
+        entry.kept = [];
+        reading.add(entry);
+      }
+      return position;
+    },
+    reopen(transactionId, history) {
+      const entry = purchases.get(transactionId);
+      if (entry?.reopening === undefined) return [];
+      const kept = entry.kept ?? [];
+      delete entry.reopening;
+      delete entry.kept;
+      reading.delete(entry);
+      for (const event of [...history, ...kept]) {
+        // That it was parked by itself says only that it is no part of its purchase any more: a retry may be under way.
+        if (event.type === 'WorkParked') end((event.data as WorkParked['data']).entity, event);
+        else react(event);
+      }
+      const { work } = entry;
+      if (work === undefined) close(transactionId);
+      if (work === undefined || !purchases.has(transactionId)) return [];
+      const intents: Intent[] = [...resumePurchase(work)];
+      for (const [giftId, telling] of notifications) if (telling.transactionId === transactionId) intents.push(...resumeNotification(telling, giftId));
+      return intents;
+    },
+    timesParked: (name, entity) => parkings.get(parkedId(name, entity)) ?? 0,
     checkpoint() {
-      const oldest = oldestOfEach();
-      return oldest.length === 0 ? position : oldest.map(({ before }) => before).reduce(earlier);
+      let held = position;
+      for (const one of oldest()) {
+        // `undefined` is the log's beginning.
+        if (one.before === undefined) return undefined;
+        if (held === undefined || one.before < held) held = one.before;
+      }
+      return held;
     },
     get size() {
-      return purchases.size + refunds.size + late.size;
+      return purchases.size + refunds.size + late.size + retellings.size;
     },
     get position() {
       return position;
     },
     get oldestAt() {
-      const oldest = oldestOfEach().map(({ at }) => at);
-      return oldest.length === 0 ? undefined : oldest.reduce((one, other) => (one < other ? one : other));
+      return oldest().map(({ at }) => at).sort()[0];
     },
   };
 }

@@ -1,6 +1,7 @@
 /** The refund process: cancel the gifts of a refund that was asked for, then give their share back. Pure: events come in, what to do comes out. */
-import type { WorkParked } from '../domain/parked.js';
+import type { WorkParked, WorkRetried } from '../domain/parked.js';
 import type { RefundEvent } from '../domain/refund.js';
+import type { Position } from '../ports/eventStore.js';
 import type { Seen } from './seen.js';
 
 /** A refund with something left to do. */
@@ -8,6 +9,8 @@ export interface RefundWork {
   readonly transactionId: string;
   /** Its last event. */
   readonly last: Seen;
+  /** Where support's last retry stands in the log: what was refused before is tried again. */
+  readonly retriedAt?: Position;
 }
 
 /** What is to be done for a refund: whatever its stream says is next. */
@@ -21,8 +24,11 @@ export interface RefundReaction {
 
 const NOTHING: RefundReaction = { work: undefined, intents: [] };
 
+/** The events that move a refund, with their place in the log. */
+export type RefundTrigger = (RefundEvent | WorkParked | WorkRetried) & { readonly position: Position };
+
 /** The reaction. */
-export function reactToRefund(work: RefundWork | undefined, event: RefundEvent | WorkParked, refundId: string, transactionId: string, seen: Seen): RefundReaction {
+export function reactToRefund(work: RefundWork | undefined, event: RefundTrigger, refundId: string, transactionId: string, seen: Seen): RefundReaction {
   switch (event.type) {
     case 'RefundRequested':
       return opened(refundId, transactionId, seen);
@@ -31,11 +37,13 @@ export function reactToRefund(work: RefundWork | undefined, event: RefundEvent |
       return work === undefined ? opened(refundId, transactionId, seen) : { work: { ...work, last: seen }, intents: [] };
     case 'RefundRefused':
       // It is open until it is parked: a person must see to it.
-      return { work: { transactionId, last: seen }, intents: [] };
+      return { work: { ...work, transactionId, last: seen }, intents: [] };
     case 'GiftsRefunded':
     case 'NothingRefunded':
     case 'WorkParked':
       return NOTHING;
+    case 'WorkRetried':
+      return { work: { transactionId, last: seen, retriedAt: event.position }, intents: [{ do: 'refund', refundId }] };
     default:
       return event satisfies never, NOTHING;
   }

@@ -8,7 +8,7 @@ import { deriveGiftIds } from '../domain/giftIds.js';
 import { type GiftEvent, giftAggregate, type GiftIssued, giftStream } from '../domain/gift.js';
 import { issueGift, leftOfCharge, type Purchase, purchaseAggregate, type PurchaseEvent, startRefund, transactionStream } from '../domain/purchase.js';
 import { cancelForRefund, type Kept, type KeptFor, type RefundRequested, settleRefund, startAgain } from '../domain/refund.js';
-import { ConflictError, type EventStore, type RecordedEvent } from '../ports/eventStore.js';
+import { ConflictError, type EventStore, type Position, type RecordedEvent } from '../ports/eventStore.js';
 import { refundMoney, type RefundMoneyDeps } from './refundMoney.js';
 import { GiveUpError } from './retry.js';
 import { seenOf } from './seen.js';
@@ -28,14 +28,13 @@ const RACES = 16;
 type KnownPurchase = Exclude<Purchase, { status: 'none' }>;
 
 /**
- * Refunds. `again`: a person has asked for another attempt after the provider refused the last.
+ * Refunds. `retriedAt`: where in the log a person has asked for another attempt; what the provider refused before is tried again, once.
  * @throws GiveUpError when the provider refuses; any other error: try again.
  */
-export async function refund(deps: RefundDeps, transactionId: string, refundId: string, again = false): Promise<void> {
+export async function refund(deps: RefundDeps, transactionId: string, refundId: string, retriedAt?: Position): Promise<void> {
   const { events, writer } = deps;
   const stream = transactionStream(transactionId);
   const commandId = `refund-${refundId}`;
-  let retry = again;
 
   for (let move = 0; move < MOVES; move++) {
     const history = await events.read(stream);
@@ -62,8 +61,7 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
         break;
       }
       case 'refused': {
-        if (!retry) throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
-        retry = false;
+        if (retriedAt === undefined || own.position > retriedAt) throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
         for (const event of startAgain(known)) await writer.append(stream, event, last.revision, reason);
         break;
       }

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Position } from '../ports/eventStore.js';
 import type { Records } from '../ports/readStore.js';
 import { acquireLease, LEASE_MS, pause } from '../projections/lease.js';
+import { FEED_TYPES } from './feed.js';
 import { PATIENCE, type Patience } from './retry.js';
 import { type SessionDeps, workThrough } from './session.js';
 import { type ProcessStatus, processTally } from './status.js';
@@ -12,6 +13,7 @@ export const PROCESS_LEASE = 'purchase-process';
 /** The key of their checkpoint. */
 export const PROCESS_CHECKPOINT = 'checkpoint/purchase-process';
 const RESTART_MS = 500;
+const TYPES = FEED_TYPES.join(' ');
 
 /** What the process managers work with. */
 export interface ProcessorDeps extends Omit<SessionDeps, 'now' | 'patience' | 'tally'> {
@@ -34,9 +36,10 @@ export interface Processors {
   close(): Promise<void>;
 }
 
-/** A checkpoint counts only for the log it was made from. */
+/** A checkpoint counts only for the log it was made from, and for the types of events that were looked at: of others it tells nothing. */
 export interface ProcessCheckpoint {
   readonly logId: string;
+  readonly types: string;
   readonly position: Position;
 }
 
@@ -49,7 +52,7 @@ export function runProcessors({ records, now = Date.now, patience, leaseMs = LEA
 
   const lastCheckpoint = async (): Promise<Position | undefined> => {
     const stored = await records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT);
-    return stored?.value.logId === events.logId ? stored.value.position : undefined;
+    return stored?.value.logId === events.logId && stored.value.types === TYPES ? stored.value.position : undefined;
   };
 
   const work = async (): Promise<void> => {
@@ -57,7 +60,7 @@ export function runProcessors({ records, now = Date.now, patience, leaseMs = LEA
     if (lease === undefined) return;
     const signal = AbortSignal.any([stop.signal, lease.lost]);
     const checkpoint = async (position: Position): Promise<void> => {
-      await records.put(PROCESS_CHECKPOINT, { logId: events.logId, position } satisfies ProcessCheckpoint).catch((error: unknown) => logger.info({ err: error }, 'checkpoint not saved'));
+      await records.put(PROCESS_CHECKPOINT, { logId: events.logId, types: TYPES, position } satisfies ProcessCheckpoint).catch((error: unknown) => logger.info({ err: error }, 'checkpoint not saved'));
     };
     try {
       await workThrough(session, { from: await lastCheckpoint(), checkpoint, signal, held: () => lease.held });

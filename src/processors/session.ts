@@ -1,24 +1,26 @@
 /** The process managers at work, for as long as their lease is held: folds the feed, and does what it asks for once it has caught up. */
 import type { Logger } from 'pino';
 import { giftStream } from '../domain/gift.js';
-import { type ParkedName, parkedStream, type WorkParked } from '../domain/parked.js';
 import { type GiftsPurchased, issueGifts } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { pause } from '../projections/lease.js';
 import { charge, type ChargeDeps } from './chargeStep.js';
+import type { Contact } from './notification.js';
 import { parkLateMoneyAs } from './lateMoney.js';
 import { settleLateMoney } from './lateMoneyStep.js';
-import type { Contact } from './notification.js';
-import { FEED_TYPES, type Intent, openWork } from './openWork.js';
-import { openPool, type Pool } from './pool.js';
-import { afterFailure, NotYetError, type Patience } from './retry.js';
+import { FEED_TYPES, type Intent } from './feed.js';
+import { type Job, jobRunner } from './jobs.js';
+import { openWork } from './openWork.js';
+import { openPool } from './pool.js';
+import type { Patience } from './retry.js';
+import { purchaseHistory } from './reopen.js';
+import { retell } from './retellStep.js';
 import { refund } from './refundStep.js';
-import type { Seen } from './seen.js';
 import type { ProcessTally } from './status.js';
-import { tell, type TellDeps, type TellMemory } from './tellStep.js';
-import { inSpan, type SpanDescription } from '../tracing/spans.js';
+import { tell, type TellDeps, tellMemory } from './tellStep.js';
+import type { Reopening } from './work.js';
 import { walletPayments } from './walletPayments.js';
 import { writer as openWriter } from './writing.js';
 
@@ -46,28 +48,6 @@ export interface SessionDeps extends Pick<ChargeDeps, 'paymentMethod'>, Pick<Tel
   readonly tally: ProcessTally;
 }
 
-/** One piece of work, tried until it is done or parked. */
-interface Job {
-  /** The same for the same work: it is in hand once. */
-  readonly key: string;
-  readonly pool: Pool;
-  readonly transactionId: string;
-  readonly parkAs: { readonly name: ParkedName; readonly entity: string; readonly step: string };
-  readonly run: (attempt: number) => Promise<void>;
-  /** The event that asked for it; `undefined`: it is not open any more. */
-  readonly cause: () => Seen | undefined;
-  /** Called when it is done, unless it was asked for anew meanwhile. */
-  readonly done?: () => void;
-}
-
-/** Work in hand. */
-interface InHand {
-  /** Asked for again while it ran: what it saw may be old. */
-  again: boolean;
-  /** Ends the wait for the next attempt; `undefined` while it runs or stands in line. */
-  wake: (() => void) | undefined;
-}
-
 /** Where a session began, and may begin another time. */
 export interface SessionOptions {
   /** The feed begins after it. */
@@ -88,8 +68,6 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
   const pools = {
     charge: openPool(CHARGES_AT_ONCE), issue: openPool(GIFTS_AT_ONCE), tell: openPool(TELLINGS_AT_ONCE), refund: openPool(REFUNDS_AT_ONCE), lateMoney: openPool(LATE_MONEY_AT_ONCE),
   };
-  const inHand = new Map<string, InHand>();
-  const waits = new Set<NodeJS.Timeout>();
   const names = new WeakMap<GiftsPurchased['data'], Promise<string>>();
 
   const mayAct = (): void => {
@@ -102,70 +80,8 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     return known;
   };
   const shared = { ...deps, writer, mayAct, senderName, wallets: walletPayments(events, writer) };
+  const { takeOn, takeOnAnew, takeBack, stop } = jobRunner({ writer, logger, now, patience, tally, mayAct, signal, timesParked: open.timesParked });
 
-  const park = async ({ parkAs: { name, entity, step }, transactionId, cause }: Job, why: string): Promise<void> => {
-    const asked = cause();
-    if (asked === undefined) return;
-    mayAct();
-    const event: WorkParked = { type: 'WorkParked', data: { entity, transaction_id: transactionId, step, cause: why, event_id: asked.id } };
-    await writer.append(parkedStream(name), event, 'any', { commandId: `park-${step}-${entity}`, cause: asked });
-    tally.parked(step);
-    logger.error({ step, entity: entity.slice(0, 6), cause: why }, 'parked: it could not be done');
-  };
-
-  const attempt = (job: Job, own: InHand, number: number, since: number): void => {
-    own.again = false;
-    job.pool.add(job.transactionId, async () => {
-      let again: { waitMs: number } | { cause: string } | undefined;
-      try {
-        mayAct();
-        await inSpan(() => stepSpan(job, number), () => job.run(number));
-      } catch (error) {
-        if (signal.aborted) return;
-        if (!(error instanceof NotYetError)) tally.failed(job.parkAs.step);
-        again = afterFailure(error, number, now() - since, patience, Math.random());
-        if (number === 1 && !(error instanceof NotYetError)) logger.warn({ err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) }, 'not done at the first attempt');
-      }
-      try {
-        if (again !== undefined && 'cause' in again) await park(job, again.cause);
-      } catch (error) {
-        logger.warn({ err: error }, 'not parked yet');
-        again = { waitMs: patience.retryAtMostMs };
-      }
-      if (own.again) return attempt(job, own, 1, now());
-      if (again === undefined || 'cause' in again) {
-        inHand.delete(job.key);
-        tally.done(job.parkAs.step);
-        if (again === undefined) job.done?.();
-        return undefined;
-      }
-      const wait = setTimeout(() => own.wake?.(), again.waitMs);
-      waits.add(wait);
-      own.wake = () => {
-        own.wake = undefined;
-        clearTimeout(wait);
-        waits.delete(wait);
-        attempt(job, own, number + 1, since);
-      };
-      return undefined;
-    });
-  };
-
-  const takeOn = (job: Job): void => {
-    if (signal.aborted || inHand.has(job.key)) return;
-    const own: InHand = { again: false, wake: undefined };
-    inHand.set(job.key, own);
-    tally.takenOn(job.parkAs.step);
-    attempt(job, own, 1, now());
-  };
-
-  /** Takes it on, or goes on with it at once: what it waits for has come, or what it saw has changed. */
-  const takeOnAnew = (job: Job): void => {
-    const own = inHand.get(job.key);
-    if (own === undefined) return takeOn(job);
-    own.again = true;
-    own.wake?.();
-  };
 
   const chargeJob = (transactionId: string, resumed: boolean): Job => ({
     key: `charge/${transactionId}`,
@@ -182,7 +98,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
   });
 
   const tellJob = (giftId: string, transactionId: string): Job => {
-    const memory: TellMemory = { unsent: false, attempts: 0 };
+    const memory = tellMemory();
     return {
       key: `tell/${giftId}`,
       pool: pools.tell,
@@ -197,6 +113,36 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     };
   };
 
+  const retellJob = (giftId: string, transactionId: string): Job => {
+    const memory = tellMemory();
+    return {
+      // As the first telling: one at a time.
+      key: `tell/${giftId}`,
+      pool: pools.tell,
+      transactionId,
+      parkAs: { name: 'notification', entity: giftId, step: 'tell' },
+      cause: () => open.retelling(giftId)?.seen,
+      run: async () => {
+        for (let asked = open.retelling(giftId); asked !== undefined; asked = open.retelling(giftId)) {
+          if (await retell(shared, giftId, asked.seen, memory)) open.retold(giftId, asked.generation);
+        }
+      },
+    };
+  };
+
+  const reopenJob = (transactionId: string, { step }: Reopening): Job => ({
+    key: `reopen/${transactionId}`,
+    pool: pools.charge,
+    transactionId,
+    parkAs: { name: 'purchase', entity: transactionId, step },
+    cause: () => open.reopening(transactionId)?.seen,
+    run: async () => {
+      if (open.reopening(transactionId) === undefined) return;
+      const history = await purchaseHistory(events, transactionId, open.beginReopen(transactionId));
+      for (const intent of open.reopen(transactionId, history)) act(intent, true);
+    },
+  });
+
   const refundJob = (refundId: string, transactionId: string): Job => ({
     key: `refund/${refundId}`,
     pool: pools.refund,
@@ -204,7 +150,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     parkAs: { name: 'refund', entity: refundId, step: 'refund' },
     cause: () => open.refund(refundId)?.last,
     run: async () => {
-      if (open.refund(refundId) !== undefined) await refund(shared, transactionId, refundId);
+      if (open.refund(refundId) !== undefined) await refund(shared, transactionId, refundId, open.refund(refundId)?.retriedAt);
     },
   });
 
@@ -214,7 +160,10 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     transactionId,
     parkAs: parkLateMoneyAs(transactionId, key),
     cause: () => open.lateMoney(transactionId)?.last,
-    run: () => settleLateMoney(shared, transactionId, key, open.lateMoney(transactionId)?.shortfall),
+    run: () => {
+      const work = open.lateMoney(transactionId);
+      return settleLateMoney(shared, transactionId, key, work?.shortfall, work?.retried.has(key) === true);
+    },
     done: () => open.lateMoneyDone(transactionId, key),
   });
 
@@ -243,8 +192,11 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     switch (intent.do) {
       case 'charge':
         return takeOnAnew(chargeJob(intent.transactionId, resumed));
-      case 'late money':
+      case 'late money': {
+        const { name, entity } = parkLateMoneyAs(intent.transactionId, intent.key);
+        takeBack(name, entity);
         return takeOnAnew(lateMoneyJob(intent.transactionId, intent.key));
+      }
       case 'issue':
         return issueSlice(intent.transactionId, 0);
       case 'tell':
@@ -252,9 +204,20 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
         const work = open.notification(intent.giftId);
         return work === undefined ? undefined : takeOn(tellJob(intent.giftId, work.transactionId));
       }
+      case 'retell': {
+        const asked = open.retelling(intent.giftId);
+        takeBack('notification', intent.giftId);
+        return asked === undefined ? undefined : takeOnAnew(retellJob(intent.giftId, asked.transactionId));
+      }
+      case 'reopen': {
+        const reopening = open.reopening(intent.transactionId);
+        takeBack('purchase', intent.transactionId);
+        return reopening === undefined ? undefined : takeOnAnew(reopenJob(intent.transactionId, reopening));
+      }
       case 'refund': {
+        takeBack('refund', intent.refundId);
         const work = open.refund(intent.refundId);
-        return work === undefined ? undefined : takeOn(refundJob(intent.refundId, work.transactionId));
+        return work === undefined ? undefined : takeOnAnew(refundJob(intent.refundId, work.transactionId));
       }
       default:
         return intent satisfies never;
@@ -287,16 +250,11 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
       await save();
     }
   } finally {
-    for (const wait of waits) clearTimeout(wait);
+    stop();
     const late = new AbortController();
     await Promise.race([Promise.all(Object.values(pools).map((pool) => pool.stop())), pause(FINISH_MS, late.signal)]);
     late.abort();
     tally.end();
     await save();
   }
-}
-
-/** A step follows the event that asked for it. */
-function stepSpan({ parkAs, cause }: Job, attempt: number): SpanDescription {
-  return { name: `step ${parkAs.step}`, kind: 'consumer', parent: cause()?.traceparent ?? '', attributes: { 'gift.step': parkAs.step, 'gift.attempt': attempt } };
 }

@@ -1,9 +1,9 @@
 /** Tells one receiver: claims it in the notification's stream, asks for it to be sent, records the answer. Never sends what may have been sent. */
 import { fold, type Happened } from '../domain/decider.js';
-import { type Notification, notificationAggregate, type NotificationEvent, type NotificationFailed, type NotificationSent, notificationStream } from '../domain/notification.js';
-import type { GiftsPurchased } from '../domain/purchase.js';
+import { type Channel, type Notification, notificationAggregate, type NotificationEvent, type NotificationFailed, type NotificationSent, notificationStream } from '../domain/notification.js';
+import type { GiftsPurchased, PurchaseReceiver } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
-import type { EventStore } from '../ports/eventStore.js';
+import type { EventStore, ExpectedRevision } from '../ports/eventStore.js';
 import { checks, type SendLookup, type SendReply, type SendRequest, SUBJECTS } from '../workers/messages.js';
 import { type Address, addressOf, type Contact, type NotificationWork } from './notification.js';
 import { answered, neverBegun, type Patience } from './retry.js';
@@ -26,84 +26,122 @@ export interface TellDeps {
   readonly mayAct: () => void;
 }
 
-/** What this process knows of earlier attempts; kept between them. */
+/** What this process knows of earlier tries; kept between them. */
 export interface TellMemory {
-  /** True once telling was started here and has certainly not reached a worker since. */
-  unsent: boolean;
-  attempts: number;
+  /** The attempt that was started here and has certainly not reached a worker since. */
+  unsent: number | undefined;
+  tries: number;
 }
 
-/** The telling of one receiver. */
+/** Nothing has been tried yet. */
+export function tellMemory(): TellMemory {
+  return { unsent: undefined, tries: 0 };
+}
+
+/** One telling of a gift's receiver. */
 export interface Telling {
   readonly giftId: string;
-  readonly work: NotificationWork;
+  /** From 1. */
+  readonly attempt: number;
+  /** The event that asked for it; absent: the gift's issue. */
+  readonly askedBy?: string;
+  readonly receiver: PurchaseReceiver;
   readonly purchase: GiftsPurchased['data'];
+  /** Why the receiver must not be told any more; absent: they may. What was sent before is recorded all the same. */
+  readonly stopped?: string;
 }
 
-/** Tells. @throws Error: try again; while it stays unknown whether the receiver was told, a plain one, so that it is parked in the end. */
-export async function tell(deps: TellDeps, telling: Telling, memory: TellMemory): Promise<void> {
-  const { giftId, work, purchase } = telling;
-  const stream = notificationStream(giftId);
-  const fresh = memory.attempts++ === 0 && work.stage === 'due';
-  const known = fresh ? undefined : await read(deps.events, stream);
-  if (known !== undefined) return takeUp(deps, telling, memory, known);
+/** The first telling of a gift's receiver. `work`: as the feed told it. */
+export interface FirstTelling extends Omit<Telling, 'attempt' | 'askedBy' | 'receiver' | 'stopped'> {
+  readonly work: NotificationWork;
+}
 
-  const address = work.cancelled === true ? undefined : await addressIn(deps, telling);
-  const reason = { commandId: `tell-${giftId}`, cause: work.last };
-  if (address === undefined) {
-    const failed: NotificationFailed = { type: 'NotificationFailed', data: { cause: work.cancelled === true ? CANCELLED : NO_ADDRESS } };
-    await deps.writer.append(stream, failed, 'none', reason);
-    return undefined;
+/** Tells for the first time. @throws Error: try again; while it stays unknown whether the receiver was told, a plain one, so that it is parked in the end. */
+export async function tell(deps: TellDeps, { giftId, work, purchase }: FirstTelling, memory: TellMemory): Promise<void> {
+  const telling: Telling = { giftId, attempt: 1, receiver: purchase.receivers[work.index] ?? {}, purchase, ...(work.cancelled === true ? { stopped: CANCELLED } : {}) };
+  const fresh = memory.tries++ === 0 && work.stage === 'due';
+  let standing = fresh ? undefined : await read(deps.events, giftId);
+  if (standing === undefined) {
+    if ((await begin(deps, telling, memory, 'none', work.last)) === 'done') return;
+    standing = await read(deps.events, giftId);
   }
-  const data = { transaction_id: purchase.transaction_id, channel: address.channel };
-  const started = await deps.writer.append(stream, { type: 'NotificationStarted', data }, 'none', reason);
-  if (started !== undefined) {
-    memory.unsent = true;
-    return send(deps, telling, memory, address, started);
-  }
-  const standing = await read(deps.events, stream);
-  return standing === undefined ? undefined : takeUp(deps, telling, memory, standing);
+  if (standing?.state.status === 'started') await takeUp(deps, telling, memory, { ...standing.state, last: standing.last });
 }
 
-const NO_ADDRESS = 'no address';
-const CANCELLED = 'gift is cancelled';
-
-interface Standing {
-  readonly state: Notification;
-  readonly last: Seen;
-}
-
-async function read(events: EventStore, stream: string): Promise<Standing | undefined> {
-  const history = await events.read(stream);
+async function read(events: EventStore, giftId: string): Promise<{ readonly state: Notification; readonly last: Seen } | undefined> {
+  const history = await events.read(notificationStream(giftId));
   const last = history.at(-1);
   return last === undefined ? undefined : { state: fold(notificationAggregate, history as unknown as Happened<NotificationEvent>[]), last: seenOf(last) };
 }
 
-async function addressIn({ contact }: TellDeps, { purchase, work }: Telling): Promise<Address | undefined> {
-  const receiver = purchase.receivers[work.index] ?? {};
+/** Claims an attempt that nobody has begun, and sends. @returns `raced` when the stream was not at `expected`: somebody else may have begun. */
+export async function begin(deps: TellDeps, telling: Telling, memory: TellMemory, expected: ExpectedRevision, cause: Seen): Promise<'done' | 'raced'> {
+  const stream = notificationStream(telling.giftId);
+  const address = telling.stopped === undefined ? await addressIn(deps, telling) : undefined;
+  const reason = { commandId: commandIdOf(telling), cause };
+  if (address === undefined) {
+    const failed: NotificationFailed = { type: 'NotificationFailed', data: { cause: telling.stopped ?? NO_ADDRESS, ...which(telling) } };
+    return (await deps.writer.append(stream, failed, expected, reason)) === undefined ? 'raced' : 'done';
+  }
+  const data = { transaction_id: telling.purchase.transaction_id, channel: address.channel, ...which(telling) };
+  const started = await deps.writer.append(stream, { type: 'NotificationStarted', data }, expected, reason);
+  if (started === undefined) return 'raced';
+  memory.unsent = telling.attempt;
+  await send(deps, telling, memory, address, started);
+  return 'done';
+}
+
+const NO_ADDRESS = 'no address';
+/** Why a receiver is not told any more. */
+export const CANCELLED = 'gift is cancelled';
+/** As above. */
+export const REASSIGNED = 'given to another receiver';
+
+/** What an event says of the attempt that it belongs to; the first needs no words. */
+function which({ attempt, askedBy }: Telling): { readonly attempt?: number; readonly asked_by?: string } {
+  return askedBy === undefined ? {} : { attempt, asked_by: askedBy };
+}
+
+const commandIdOf = ({ giftId, attempt }: Telling): string => (attempt === 1 ? `tell-${giftId}` : `tell-${giftId}-${attempt}`);
+
+/** The page's address; from the second telling on it says which one it belongs to, so that a provider's list of messages tells them apart. */
+function addressOfPage({ launchUrl }: TellDeps, { giftId, attempt }: Telling): string {
+  return attempt === 1 ? launchUrl(giftId) : `${launchUrl(giftId)}?n=${attempt}`;
+}
+
+async function addressIn({ contact }: TellDeps, { receiver }: Telling): Promise<Address | undefined> {
   return addressOf(receiver, receiver.user_id === undefined ? undefined : await contact(receiver.user_id));
 }
 
-/** Goes on with what was started: sent, failed, or never begun is what the provider's side must say first. */
-async function takeUp(deps: TellDeps, telling: Telling, memory: TellMemory, { state, last }: Standing): Promise<void> {
-  if (state.status !== 'started') return;
+/** An attempt that was begun. */
+export interface Begun {
+  readonly startedAt: string;
+  readonly channel: Channel;
+  /** The last event of the notification's stream. */
+  readonly last: Seen;
+}
+
+/** Goes on with what was started: sent, failed, or never begun is what the provider's side must say first. @throws as `tell` */
+export async function takeUp(deps: TellDeps, telling: Telling, memory: TellMemory, { startedAt, channel, last }: Begun): Promise<void> {
   const address = await addressIn(deps, telling);
-  if (!memory.unsent) {
-    const { giftId } = telling;
-    const lookup: SendLookup = { gift_id: giftId, started_at: state.startedAt, channel: state.channel, to: address?.to ?? [], launch_url: deps.launchUrl(giftId) };
+  const { giftId: gift_id, attempt } = telling;
+  if (memory.unsent !== attempt) {
+    const lookup: SendLookup = { gift_id, ...numbered(attempt), started_at: startedAt, channel, to: address?.to ?? [], launch_url: addressOfPage(deps, telling) };
     const found = answered(checks.sendLookupReply(await deps.bus.request(SUBJECTS.lookUpNotification, lookup, { timeoutMs: deps.patience.answerMs })));
     if (found.outcome === 'unknown') throw new Error('nobody knows whether the receiver was told');
-    if (found.outcome === 'sent' || found.outcome === 'failed') return record(deps, telling, found, state.channel, last);
+    if (found.outcome === 'sent' || found.outcome === 'failed') return record(deps, telling, found, channel, last);
   }
-  if (telling.work.cancelled === true) return record(deps, telling, { outcome: 'failed', cause: CANCELLED, simulated: false }, state.channel, last);
-  if (address === undefined) return record(deps, telling, { outcome: 'failed', cause: NO_ADDRESS, simulated: false }, state.channel, last);
+  if (telling.stopped !== undefined || address === undefined) return record(deps, telling, { outcome: 'failed', cause: telling.stopped ?? NO_ADDRESS, simulated: false }, channel, last);
   return send(deps, telling, memory, address, last);
 }
 
+const numbered = (attempt: number): { readonly attempt?: number } => (attempt === 1 ? {} : { attempt });
+
 async function send(deps: TellDeps, telling: Telling, memory: TellMemory, { channel, to, locale }: Address, started: Seen): Promise<void> {
-  const { giftId, purchase } = telling;
+  const { giftId, attempt, purchase } = telling;
   const request: SendRequest = {
     gift_id: giftId,
+    ...numbered(attempt),
     transaction_id: purchase.transaction_id,
     buyer_id: purchase.buyer_id,
     channel,
@@ -111,13 +149,13 @@ async function send(deps: TellDeps, telling: Telling, memory: TellMemory, { chan
     sender_name: await deps.senderName(purchase),
     product_name: purchase.product_name,
     message: purchase.message,
-    launch_url: deps.launchUrl(giftId),
+    launch_url: addressOfPage(deps, telling),
     locale,
   };
   deps.mayAct();
-  memory.unsent = false;
+  memory.unsent = undefined;
   const reply = await ask(deps, request).catch((error: unknown) => {
-    memory.unsent = neverBegun(error);
+    if (neverBegun(error)) memory.unsent = attempt;
     throw error;
   });
   await record(deps, telling, reply, channel, started);
@@ -128,10 +166,10 @@ async function ask({ bus, patience }: TellDeps, request: SendRequest): Promise<S
 }
 
 /** Records the answer; a conflict means that it has been recorded already. */
-async function record({ writer }: TellDeps, { giftId }: Telling, reply: SendReply, channel: Address['channel'], after: Seen): Promise<void> {
+async function record({ writer }: TellDeps, telling: Telling, reply: SendReply, channel: Address['channel'], after: Seen): Promise<void> {
   const event: NotificationSent | NotificationFailed =
     reply.outcome === 'sent'
-      ? { type: 'NotificationSent', data: { channel, provider: reply.provider, message_id: reply.message_id } }
-      : { type: 'NotificationFailed', data: { cause: reply.cause } };
-  await writer.append(notificationStream(giftId), event, after.revision, { commandId: `tell-${giftId}`, cause: after, simulated: reply.simulated });
+      ? { type: 'NotificationSent', data: { channel, provider: reply.provider, message_id: reply.message_id, ...which(telling) } }
+      : { type: 'NotificationFailed', data: { cause: reply.cause, ...which(telling) } };
+  await writer.append(notificationStream(telling.giftId), event, after.revision, { commandId: commandIdOf(telling), cause: after, simulated: reply.simulated });
 }

@@ -30,7 +30,12 @@ export interface GiftDocument {
   readonly transaction_id: string;
   readonly index: number;
   readonly message_id: string;
+  /** The receiver it has now. */
   readonly receiver: Receiver;
+  /** When it was given to this receiver instead of the purchase's: ISO 8601, UTC. */
+  readonly reassigned_at?: string;
+  /** The last valid day where it was extended; absent: the purchase's. */
+  readonly expires_on?: string;
   readonly claimed_by?: string;
   readonly cancelled?: true;
   readonly redemption?: RedemptionDocument;
@@ -77,6 +82,15 @@ function evolveGift(document: GiftDocument, event: Exclude<Folded, { type: 'Gift
     }
     case 'GiftCancelled':
       return { ...document, cancelled: true, updated_at };
+    case 'GiftReassigned': {
+      const { claimed_by: _, ...kept } = document;
+      return { ...kept, receiver: event.data.receiver, reassigned_at: event.at, updated_at };
+    }
+    case 'GiftExtended': {
+      const { expires_on, voucher_expires_at } = event.data;
+      const extended: GiftDocument = { ...document, expires_on, updated_at };
+      return document.voucher === undefined || voucher_expires_at === null ? extended : { ...extended, voucher: { ...document.voucher, expires_at: voucher_expires_at } };
+    }
     default:
       throw new Error(`${(event satisfies never as { type: string }).type} is no event of a gift`);
   }
@@ -88,7 +102,7 @@ function makeGifts(): Projection<GiftDocument> {
     name: 'gifts',
     version: 1,
     indexes: [],
-    types: ['GiftsPurchased', 'GiftClaimed', 'GiftRedeemed', 'GiftUnredeemed', 'VoucherAssigned', 'GiftCancelled'],
+    types: ['GiftsPurchased', 'GiftClaimed', 'GiftRedeemed', 'GiftUnredeemed', 'VoucherAssigned', 'GiftCancelled', 'GiftReassigned', 'GiftExtended'],
     begins: ['GiftsPurchased'],
     documentIds(event: RecordedEvent): readonly string[] {
       const folded = event as unknown as Folded;

@@ -121,11 +121,13 @@ export interface RefundLookup {
 export type RefundLookupReply = RefundReply | { readonly outcome: 'never' };
 
 /**
- * Tell the receiver of a gift, once for ever for this gift. Personal: `to` (a phone number in E.164, or device tokens), `message`, `sender_name`.
+ * Tell the receiver of a gift, once for ever for this gift and attempt. Personal: `to` (a phone number in E.164, or device tokens), `message`, `sender_name`.
  * `locale` null: English.
  */
 export interface SendRequest {
   readonly gift_id: string;
+  /** Which telling it is, from 1; absent: the first. A further one is deliberate, and its `launch_url` differs. */
+  readonly attempt?: number;
   /** Its purchase and who bought: what a purchase sends counts as one where a limit holds. */
   readonly transaction_id: string;
   readonly buyer_id: string;
@@ -149,6 +151,8 @@ export type SendReply =
  */
 export interface SendLookup {
   readonly gift_id: string;
+  /** As in the request to send. */
+  readonly attempt?: number;
   readonly started_at: string;
   readonly channel: Channel;
   readonly to: readonly string[];
@@ -157,6 +161,11 @@ export interface SendLookup {
 
 /** `never`: no worker has begun to send it, so sending it is safe; `unknown`: it may or may not have been sent. */
 export type SendLookupReply = SendReply | { readonly outcome: 'never' | 'unknown' };
+
+/** What tells one telling from all others: the gift's id, and from the second on its number. */
+export function tellingKey({ gift_id, attempt = 1 }: Pick<SendRequest, 'gift_id' | 'attempt'>): string {
+  return attempt === 1 ? gift_id : `${gift_id}/${attempt}`;
+}
 
 /** A message is not what its subject asks for. Tells which field, never its value. */
 export class MalformedMessageError extends Error {
@@ -180,7 +189,8 @@ const id = { type: 'string', minLength: 1, maxLength: 200 };
 const text = { type: 'string', maxLength: 10_000 };
 const yes = { type: 'boolean' };
 
-const object = (properties: Record<string, unknown>): Record<string, unknown> => ({ type: 'object', properties, required: Object.keys(properties) });
+const object = (properties: Record<string, unknown>, optional: Record<string, unknown> = {}): Record<string, unknown> =>
+  ({ type: 'object', properties: { ...properties, ...optional }, required: Object.keys(properties) });
 const outcomes = (...choices: readonly Record<string, unknown>[]): Schema => ({
   type: 'object',
   required: ['outcome'],
@@ -236,9 +246,9 @@ export const checks = {
       message: text,
       launch_url: text,
       locale: { type: ['string', 'null'] },
-    }),
+    }, { attempt }),
   ),
   sendReply: check<SendReply | Trouble>(`answer on ${SUBJECTS.send}`, outcomes(sent, failed, later, impossible)),
-  sendLookup: check<SendLookup>('send look-up', object({ gift_id: id, started_at: id, channel, to: { type: 'array', items: text, maxItems: 1_000 }, launch_url: text })),
+  sendLookup: check<SendLookup>('send look-up', object({ gift_id: id, started_at: id, channel, to: { type: 'array', items: text, maxItems: 1_000 }, launch_url: text }, { attempt })),
   sendLookupReply: check<SendLookupReply | Trouble>(`answer on ${SUBJECTS.lookUpNotification}`, outcomes(sent, failed, later, impossible, { outcome: { enum: ['never', 'unknown'] } })),
 };

@@ -180,11 +180,11 @@ test('money given back at the provider cancels what is not redeemed; the differe
   await until(async () => (await types(id)).includes('ProviderRefundSettled'));
   refused(await redeem(service, second), 405, 'gift is cancelled and cannot be redeemed.');
   assert.deepEqual([await statusOf(third), await statusOf(first)], ['cancelled', 'redeemed']);
-  const parked = await eventually(async () => (await service.events.read('parked-purchase')).find(({ data }) => (data as Json).entity === id));
+  const parked = await eventually(async () => (await service.events.read('parked-refund')).find(({ data }) => (data as Json).entity === id));
   assert.match(JSON.stringify(parked.data), /£10\.50 was given back at the provider; 2 gifts are cancelled for it; £3\.50 of it no unredeemed gift makes up for/);
   assert.equal(await tell(message), 'known');
   assert.equal(await tell(refunded(intent, 350)), 'known', 'an earlier one, told late');
-  assert.equal((await service.events.read('parked-purchase')).filter(({ data }) => (data as Json).entity === id).length, 1);
+  assert.equal((await service.events.read('parked-refund')).filter(({ data }) => (data as Json).entity === id).length, 1);
 });
 
 test('part of the money: as many gifts as it paid for, from the last', async () => {

@@ -4,8 +4,9 @@ import { suite } from 'uvu';
 import { fold } from '../../src/domain/decider.js';
 import {
   type Gift, type GiftCaller, type GiftEvent, type GiftFacts, type GiftIssued, type GiftRedeemed, type IssuedGift, type VoucherAssigned,
-  assignVoucher, block, cancel, claim, giftAggregate, giftStream, isExpired, mayUnredeem, ownerOf, redeem, refuseNewVoucher, unblock, unredeem,
+  assignVoucher, cancel, claim, giftAggregate, giftStream, isExpired, mayUnredeem, ownerOf, redeem, refuseNewVoucher, unredeem,
 } from '../../src/domain/gift.js';
+import { block, unblock } from '../../src/domain/giftCare.js';
 import { Refusal } from '../../src/domain/refusal.js';
 import { given, happened } from '../support/givenWhenThen.js';
 

@@ -14,7 +14,7 @@ const bought = (id: string, ...receivers: object[]): RecordedEvent => happened(`
 const charged = (id: string): RecordedEvent => happened(`transaction-${id}`, 'PaymentCharged', {});
 const issued = (id: string, gift: string, receiver: object): RecordedEvent => happened(`gift-${gift}`, 'GiftIssued', { transaction_id: id, index: 0, receiver });
 const told = (gift: string, type = 'NotificationSent'): RecordedEvent => happened(`notification-${gift}`, type, {});
-const parked = (entity: string, transaction_id: string): RecordedEvent => happened('parked-x', 'WorkParked', { entity, transaction_id });
+const parked = (entity: string, transaction_id: string): RecordedEvent => happened(entity === transaction_id ? 'parked-purchase' : 'parked-notification', 'WorkParked', { entity, transaction_id });
 const phone = { phone_number: '+44', phone_hash: 'h' };
 
 test('the checkpoint is the highest position with nothing unfinished at or below it', () => {
@@ -75,7 +75,7 @@ test('a parked telling ends only itself; a parked purchase ends with all its tel
 
 test('what was finished before the feed began is left alone', () => {
   const open = openWork('0000');
-  for (const event of [charged('a'), issued('a', 'g1', phone), told('g1', 'NotificationStarted'), told('g1'), parked('a', 'a')]) assert.equal(open.apply(event), []);
+  for (const event of [issued('a', 'g1', phone), told('g1', 'NotificationStarted'), told('g1'), parked('a', 'a')]) assert.equal(open.apply(event), []);
   assert.equal([...open.resume()], []);
 });
 
@@ -104,6 +104,102 @@ test('a refund is open from when it was asked for until its answer, a refused on
   fromTheBeginning.apply(happened('transaction-a', 'RefundRequested', { refund_id: 'r1' }));
   fromTheBeginning.apply(bought('b', {}));
   assert.is(fromTheBeginning.checkpoint(), undefined);
+});
+
+const retried = (name: string, entity: string, step = 'charge', times = 1): RecordedEvent => happened(`parked-${name}`, 'WorkRetried', { entity, transaction_id: 'a', step, times, reason: 'r' });
+
+test('a purchase that is retried holds the checkpoint back, and is open again once its history was read', () => {
+  last = 10;
+  const open = openWork('0010');
+  const history = [bought('a', phone, phone), charged('a'), issued('a', 'g1', phone), issued('a', 'g2', phone), told('g2', 'NotificationStarted')];
+  open.lookedAt('0020');
+  last = 20;
+  assert.equal(open.apply(retried('purchase', 'a', 'issue', 3)), [{ do: 'reopen', transactionId: 'a' }]);
+  assert.equal([open.purchase('a'), open.reopening('a')?.step, open.timesParked('purchase', 'a')], [undefined, 'issue', 3]);
+  assert.equal(open.apply(retried('purchase', 'a')), [], 'again: it is being opened');
+  open.apply(told('g2'));
+  open.apply(issued('a', 'g3', phone));
+  assert.equal([...open.resume()], [{ do: 'reopen', transactionId: 'a' }]);
+  assert.is(open.beginReopen('a'), '0024');
+  // While its history is read, more happens.
+  open.apply(told('g1', 'NotificationStarted'));
+  open.apply(told('g1'));
+  open.apply(happened('gift-g2', 'GiftCancelled', { reason: 'x' }));
+  assert.equal([open.size, open.checkpoint()], [1, '0020']);
+  assert.equal(open.reopen('a', history), [{ do: 'find out', giftId: 'g2' }]);
+  assert.equal([open.purchase('a')?.toTell, open.purchase('a')?.toIssue, open.notification('g1'), open.notification('g2')?.cancelled], [1, 0, undefined, true]);
+  assert.is(open.checkpoint(), '0020');
+  open.apply(told('g2'));
+  assert.equal([open.size, open.checkpoint()], [0, '0028']);
+  assert.equal(open.reopen('a', history), []);
+});
+
+test('a purchase with nothing left to do closes when it was read; one that was declined meanwhile need not be read', () => {
+  const open = openWork('0000');
+  const history = [bought('a', {}), charged('a'), issued('a', 'g1', {})];
+  open.apply(retried('purchase', 'a'));
+  open.beginReopen('a');
+  assert.equal([open.reopen('a', history), open.size], [[], 0]);
+  open.apply(retried('purchase', 'a'));
+  assert.equal([open.reopen('a', []), open.size], [[], 0], 'nothing is known of it');
+  open.apply(retried('purchase', 'a'));
+  open.beginReopen('a');
+  open.apply(happened('transaction-a', 'PaymentDeclined', {}));
+  assert.is(open.size, 0);
+  open.apply(retried('purchase', 'a'));
+  open.apply(parked('a', 'a'));
+  assert.equal([open.size, open.timesParked('purchase', 'a')], [0, 0]);
+});
+
+test('a charge that comes after its purchase was parked opens it again', () => {
+  const open = openWork('0000');
+  assert.equal(open.apply(charged('a')), [{ do: 'reopen', transactionId: 'a' }]);
+  open.beginReopen('a');
+  assert.equal(open.reopen('a', [bought('a', {}), charged('a')]), [{ do: 'issue', transactionId: 'a' }]);
+});
+
+test('tellings that were parked by themselves don’t come back with their purchase, and don’t end a retry of their own', () => {
+  const open = openWork('0000');
+  const history = [bought('a', phone, phone), charged('a'), issued('a', 'g1', phone), issued('a', 'g2', phone), parked('g1', 'a')];
+  open.apply(retried('purchase', 'a', 'issue'));
+  open.apply(retried('notification', 'g1', 'tell', 2));
+  open.beginReopen('a');
+  assert.equal(open.reopen('a', history), [{ do: 'tell', giftId: 'g2' }]);
+  assert.is(open.retelling('g1')?.transactionId, 'a');
+  assert.equal([...open.resume()], [{ do: 'tell', giftId: 'g2' }, { do: 'retell', giftId: 'g1' }]);
+});
+
+test('whoever is to be told again holds the checkpoint back until nothing is left to tell', () => {
+  last = 10;
+  const open = openWork('0010');
+  assert.equal(open.apply(happened('notification-g1', 'NotificationRequested', { transaction_id: 'a', attempt: 2 })), [{ do: 'retell', giftId: 'g1' }]);
+  open.apply(happened('notification-g1', 'NotificationStarted', { transaction_id: 'a', attempt: 2 }));
+  open.apply(happened('notification-g1', 'NotificationSent', { attempt: 2 }));
+  assert.equal([open.size, open.checkpoint()], [1, '0010']);
+  const { generation = 0 } = open.retelling('g1') ?? {};
+  open.apply(happened('gift-g1', 'GiftReassigned', { transaction_id: 'a' }));
+  open.retold('g1', generation);
+  assert.is(open.size, 1, 'what was asked for since is still to be done');
+  open.retold('g1', generation + 1);
+  assert.equal([open.size, open.checkpoint(), open.oldestAt], [0, '0014', undefined]);
+  open.apply(happened('gift-g1', 'GiftReassigned', { transaction_id: 'a' }));
+  open.apply(parked('g1', 'a'));
+  assert.is(open.size, 0);
+});
+
+test('refunds and late money that are retried are open again; of work of unknown processes nothing is known', () => {
+  const open = openWork('0000');
+  assert.equal(open.apply(retried('refund', 'r1', 'refund')), [{ do: 'refund', refundId: 'r1' }]);
+  assert.is(open.refund('r1')?.retriedAt, open.position);
+  assert.equal(open.apply(retried('refund', 'a', 'provider refund')), [{ do: 'late money', transactionId: 'a', key: 'provider-refund' }]);
+  assert.equal(open.apply(retried('dispute', 'dp', 'dispute', 2)), [{ do: 'late money', transactionId: 'a', key: 'dispute:dp' }]);
+  assert.equal([open.size, open.timesParked('dispute', 'dp')], [2, 2]);
+  open.lateMoneyDone('a', 'dispute:dp');
+  open.apply(happened('parked-refund', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'provider refund' }));
+  open.apply(happened('parked-refund', 'WorkParked', { entity: 'r1', transaction_id: 'a', step: 'refund' }));
+  assert.is(open.size, 0);
+  assert.equal(open.apply(retried('later', 'x')), []);
+  assert.equal(open.apply(happened('parked-later', 'WorkParked', { entity: 'x', transaction_id: 'x', step: 'y' })), []);
 });
 
 test('of a gift that is cancelled nobody is to be told any more', () => {

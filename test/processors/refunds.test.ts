@@ -122,7 +122,7 @@ test('what the provider refuses is recorded and parked', async ({ house }) => {
   if (parked === undefined) throw new Error('not parked');
   assert.is(parked.stream, 'parked-refund');
   const { event_id, ...told } = parked.data as { event_id: string };
-  assert.equal(told, { entity: refundId, transaction_id: bought.transactionId, step: 'refund', cause: 'simulated refuses the refund: expired_or_canceled_card' });
+  assert.equal(told, { entity: refundId, transaction_id: bought.transactionId, step: 'refund', cause: 'simulated refuses the refund: expired_or_canceled_card', times: 1 });
   // The last event of the refund that its process had seen.
   assert.ok((await house.all('RefundStarted', 'RefundRefused')).some(({ id }) => id === event_id));
 });

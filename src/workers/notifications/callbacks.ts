@@ -1,13 +1,20 @@
 /** What Twilio tells by itself of a message that it has taken (https://www.twilio.com/docs/messaging/guides/track-outbound-message-status), once its signature is verified. */
 import { giftIdOf } from '../../domain/giftIds.js';
-import type { SendReply } from '../messages.js';
+import type { SendReply, SendRequest } from '../messages.js';
 
-/** Where it is told, under the service's address; the query names the gift. */
+/** Where it is told, under the service's address; the query names the gift, and which telling of its receiver it is. */
 export const TWILIO_CALLBACK_PATH = '/webhooks/twilio';
+
+/** Where Twilio is to tell of a message. `base`: the address without a query. */
+export function callbackFor(base: string, { gift_id, attempt = 1 }: Pick<SendRequest, 'gift_id' | 'attempt'>): string {
+  return `${base}?gift=${encodeURIComponent(gift_id)}${attempt === 1 ? '' : `&attempt=${attempt}`}`;
+}
 
 /** What became of a message. */
 export interface DeliveryNews {
   readonly giftId: string;
+  /** Which telling of the gift's receiver it is. */
+  readonly attempt: number;
   /** Twilio's. */
   readonly messageId: string;
   /** `taken`: Twilio has it, or it has arrived; else why it was not delivered. */
@@ -33,11 +40,13 @@ export async function twilioCallbacks({ authToken, accountSid }: { readonly auth
     const form = Object.fromEntries(new URLSearchParams(body));
     const url = `${publicUrl}${TWILIO_CALLBACK_PATH}${query === '' ? '' : `?${query}`}`;
     if (signature === '' || !twilio.validateRequest(authToken, signature, url, form)) throw new SignatureError('not signed by Twilio');
-    const giftId = giftIdOf(new URLSearchParams(query).get('gift') ?? '');
+    const asked = new URLSearchParams(query);
+    const giftId = giftIdOf(asked.get('gift') ?? '');
+    const attempt = Number(asked.get('attempt') ?? '1');
     const { MessageSid: messageId = '', MessageStatus: status = '', ErrorCode: code = '' } = form;
     if (giftId === undefined || !SID.test(messageId) || form['AccountSid'] !== accountSid) return undefined;
-    if (TAKEN.has(status)) return { giftId, messageId, outcome: 'taken' };
-    if (FAILED.has(status)) return { giftId, messageId, outcome: { failed: `not delivered (Twilio ${/^\d{1,6}$/.test(code) ? code : status})` } };
+    if (TAKEN.has(status)) return { giftId, attempt, messageId, outcome: 'taken' };
+    if (FAILED.has(status)) return { giftId, attempt, messageId, outcome: { failed: `not delivered (Twilio ${/^\d{1,6}$/.test(code) ? code : status})` } };
     return undefined;
   };
 }

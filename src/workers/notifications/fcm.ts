@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino';
 import { guard, type GuardOptions } from '../guard.js';
-import type { SendReply, SendRequest } from '../messages.js';
+import { type SendReply, type SendRequest, tellingKey } from '../messages.js';
 import { neverSent, NotNowError, RefusedError, retryAfterMs, TroubleError } from '../trouble.js';
 import { googleTokens } from './googleToken.js';
 import type { Ledger } from './ledger.js';
@@ -110,17 +110,17 @@ export function fcmPush(settings: FcmSettings, { logger, ledger, now, timeoutMs 
 
   return {
     async send(request) {
-      const { gift_id } = request;
-      return ledger.once(gift_id, '', () => sendAll(request), () => true);
+      return ledger.once(tellingKey(request), '', () => sendAll(request), () => true);
     },
 
-    async lookUp({ gift_id }) {
-      const claim = await ledger.find(gift_id);
+    async lookUp(request) {
+      const key = tellingKey(request);
+      const claim = await ledger.find(key);
       if (claim?.reply !== undefined) return claim.reply;
       const waitMs = claim === undefined ? 0 : claim.at + settleMs - now();
       if (waitMs > 0) throw new NotNowError('another attempt may be under way', waitMs);
       // Sending it again replaces what may have been sent.
-      if (await ledger.release(gift_id, now() - settleMs + 1)) return { outcome: 'never' };
+      if (await ledger.release(key, now() - settleMs + 1)) return { outcome: 'never' };
       throw new NotNowError('another attempt has just been made', AGAIN_MS);
     },
   };

@@ -1,12 +1,12 @@
 /**
- * Who sends what to whom, claimed before it is sent: SMS and push providers know no idempotency keys. A record a gift; losing them loses no
+ * Who sends what to whom, claimed before it is sent: SMS and push providers know no idempotency keys. A record a telling; losing them loses no
  * message and repeats none, since what is not found here is looked up at the provider.
  */
 import type { Records } from '../../ports/readStore.js';
 import type { SendReply } from '../messages.js';
 import { TroubleError } from '../trouble.js';
 
-/** What is known of sending for one gift. Personal: `to`. */
+/** What is known of one telling. Personal: `to`. */
 export interface Claim {
   readonly to: string;
   /** Milliseconds since the epoch. */
@@ -15,20 +15,20 @@ export interface Claim {
   readonly reply?: SendReply;
 }
 
-/** The ledger. Everything throws UnavailableError when the records can't be reached. */
+/** The ledger, by `tellingKey`. Everything throws UnavailableError when the records can't be reached. */
 export interface Ledger {
-  find(giftId: string): Promise<Claim | undefined>;
+  find(telling: string): Promise<Claim | undefined>;
   /**
-   * Sends at most once: claims the gift, then runs `send`. What certainly sent nothing gives the claim up; an unknown outcome keeps it.
+   * Sends at most once: claims the telling, then runs `send`. What certainly sent nothing gives the claim up; an unknown outcome keeps it.
    * @returns what was answered, now or before. @throws TroubleError with an unknown outcome while another one holds the claim; whatever `send` throws.
    */
-  once(giftId: string, to: string, send: () => Promise<SendReply>, sentNothing: (error: unknown) => boolean): Promise<SendReply>;
+  once(telling: string, to: string, send: () => Promise<SendReply>, sentNothing: (error: unknown) => boolean): Promise<SendReply>;
   /** Notes what the provider tells by itself: that it has the message, where nobody knew; that it failed, whatever it had answered. */
-  learn(giftId: string, reply: SendReply): Promise<void>;
+  learn(telling: string, reply: SendReply): Promise<void>;
   /** Gives up a claim without an answer, made before `before` (milliseconds since the epoch). @returns whether nobody holds one now. */
-  release(giftId: string, before: number): Promise<boolean>;
-  /** Whether nobody can have claimed this gift since `startedAt` (milliseconds since the epoch): there is no claim, and there would be one. */
-  neverClaimed(giftId: string, startedAt: number): Promise<boolean>;
+  release(telling: string, before: number): Promise<boolean>;
+  /** Whether nobody can have claimed this telling since `startedAt` (milliseconds since the epoch): there is no claim, and there would be one. */
+  neverClaimed(telling: string, startedAt: number): Promise<boolean>;
 }
 
 const KEPT_MS = 48 * 3_600_000;
@@ -36,21 +36,21 @@ const SINCE_KEY = 'sendLedger';
 
 /** The ledger in the records. `now`: milliseconds since the epoch. @throws UnavailableError */
 export async function openLedger(records: Records, now: () => number): Promise<Ledger> {
-  const keyOf = (giftId: string): string => `send/${giftId}`;
+  const keyOf = (telling: string): string => `send/${telling}`;
   /** Since when it has been kept: what was asked for later and isn't in it has never been begun. */
   await records.put(SINCE_KEY, now(), { expected: 0 });
 
-  const find = async (giftId: string): Promise<Claim | undefined> => (await records.get<Claim>(keyOf(giftId)))?.value;
+  const find = async (telling: string): Promise<Claim | undefined> => (await records.get<Claim>(keyOf(telling)))?.value;
 
   return {
     find,
 
-    async once(giftId, to, send, sentNothing) {
-      const key = keyOf(giftId);
+    async once(telling, to, send, sentNothing) {
+      const key = keyOf(telling);
       const claim: Claim = { to, at: now() };
       const version = await records.put(key, claim, { expected: 0, expiresAt: now() + KEPT_MS });
       if (version === undefined) {
-        const reply = (await find(giftId))?.reply;
+        const reply = (await find(telling))?.reply;
         if (reply !== undefined) return reply;
         throw new TroubleError('somebody has begun to send it and has not said what came of it', { outcomeUnknown: true });
       }
@@ -67,25 +67,25 @@ export async function openLedger(records: Records, now: () => number): Promise<L
       return reply;
     },
 
-    async learn(giftId, reply) {
+    async learn(telling, reply) {
       for (;;) {
-        const record = await records.get<Claim>(keyOf(giftId));
+        const record = await records.get<Claim>(keyOf(telling));
         const known = record?.value.reply?.outcome;
         if (known === 'failed' || known === reply.outcome) return;
         const claim: Claim = { to: '', at: now(), ...record?.value, reply };
-        if ((await records.put(keyOf(giftId), claim, { expected: record?.version ?? 0, expiresAt: now() + KEPT_MS })) !== undefined) return;
+        if ((await records.put(keyOf(telling), claim, { expected: record?.version ?? 0, expiresAt: now() + KEPT_MS })) !== undefined) return;
       }
     },
 
-    async release(giftId, before) {
-      const record = await records.get<Claim>(keyOf(giftId));
+    async release(telling, before) {
+      const record = await records.get<Claim>(keyOf(telling));
       if (record === undefined) return true;
       if (record.value.reply !== undefined || record.value.at >= before) return false;
-      return records.delete(keyOf(giftId), record.version);
+      return records.delete(keyOf(telling), record.version);
     },
 
-    async neverClaimed(giftId, startedAt) {
-      if ((await find(giftId)) !== undefined) return false;
+    async neverClaimed(telling, startedAt) {
+      if ((await find(telling)) !== undefined) return false;
       const since = await records.get<number>(SINCE_KEY);
       // Lost with all else: from now on it is kept again.
       if (since === undefined) await records.put(SINCE_KEY, now(), { expected: 0 });

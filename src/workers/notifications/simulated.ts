@@ -1,17 +1,17 @@
 /**
- * The simulated notification provider: "sends" by a line in the log. Sends for each gift once for ever: its ledger is a record a gift,
+ * The simulated notification provider: "sends" by a line in the log. Sends for each telling once for ever: its ledger is a record a telling,
  * written before the line. Twilio's published test numbers fail (https://www.twilio.com/docs/iam/test-credentials).
  */
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
-import type { SendLookup, SendLookupReply, SendReply, SendRequest } from '../messages.js';
+import { type SendLookup, type SendLookupReply, type SendReply, type SendRequest, tellingKey } from '../messages.js';
 import { textOf } from './text.js';
 
 /** Tells receivers. */
 export interface NotificationProvider {
-  /** Sends, or answers what was answered for this gift before. @throws Error when the provider is in trouble: ask again. */
+  /** Sends, or answers what was answered for this telling before. @throws Error when the provider is in trouble: ask again. */
   send(request: SendRequest): Promise<SendReply>;
-  /** What became of a gift's message. */
+  /** What became of a telling. */
   lookUp(request: SendLookup): Promise<SendLookupReply>;
 }
 
@@ -32,7 +32,7 @@ export function masked(address: string): string {
 
 /** The provider. `now`: milliseconds since the epoch. @throws UnavailableError when the ledger can't be reached. */
 export async function simulatedNotifications(records: Records, logger: Logger, now: () => number): Promise<NotificationProvider> {
-  const keyOf = (giftId: string): string => `notification/${giftId}`;
+  const keyOf = (telling: Parameters<typeof tellingKey>[0]): string => `notification/${tellingKey(telling)}`;
   /** Since when the ledger has been kept: what is not in it and was asked for later has never been sent. */
   await records.put(SINCE_KEY, now(), { expected: 0 });
 
@@ -41,9 +41,9 @@ export async function simulatedNotifications(records: Records, logger: Logger, n
       const { gift_id, channel, to } = request;
       const cause = FAILING_NUMBERS[to[0] ?? ''];
       const reply: SendReply =
-        cause === undefined ? { outcome: 'sent', provider: 'simulated', message_id: `msg_simulated_${gift_id}`, simulated: true } : { outcome: 'failed', cause, simulated: true };
-      if ((await records.put(keyOf(gift_id), reply, { expected: 0, expiresAt: now() + LEDGER_MS })) === undefined) {
-        return (await records.get<SendReply>(keyOf(gift_id)))?.value ?? reply;
+        cause === undefined ? { outcome: 'sent', provider: 'simulated', message_id: `msg_simulated_${tellingKey(request)}`, simulated: true } : { outcome: 'failed', cause, simulated: true };
+      if ((await records.put(keyOf(request), reply, { expected: 0, expiresAt: now() + LEDGER_MS })) === undefined) {
+        return (await records.get<SendReply>(keyOf(request)))?.value ?? reply;
       }
       const said = { gift: gift_id.slice(0, 6), channel, to: to.map(masked), characters: textOf(request).length };
       if (reply.outcome === 'sent') logger.info(said, 'simulated notification sent');
@@ -51,8 +51,9 @@ export async function simulatedNotifications(records: Records, logger: Logger, n
       return reply;
     },
 
-    async lookUp({ gift_id, started_at }) {
-      const known = await records.get<SendReply>(keyOf(gift_id));
+    async lookUp(request) {
+      const { started_at } = request;
+      const known = await records.get<SendReply>(keyOf(request));
       if (known !== undefined) return known.value;
       const since = await records.get<number>(SINCE_KEY);
       if (since === undefined) await records.put(SINCE_KEY, now(), { expected: 0 });

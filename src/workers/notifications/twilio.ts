@@ -5,8 +5,9 @@
 import type { Logger } from 'pino';
 import twilio from 'twilio';
 import { guard, type GuardOptions } from '../guard.js';
-import type { SendReply } from '../messages.js';
+import { type SendReply, tellingKey } from '../messages.js';
 import { neverSent, NotNowError, RefusedError, retryAfterMs, TroubleError } from '../trouble.js';
+import { callbackFor } from './callbacks.js';
 import type { Ledger } from './ledger.js';
 import type { NotificationProvider } from './simulated.js';
 import type { SmsLimits } from './smsLimits.js';
@@ -75,17 +76,18 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
 
   return {
     async send(request) {
-      const { gift_id, transaction_id, buyer_id, to } = request;
+      const { transaction_id, buyer_id, to } = request;
+      const key = tellingKey(request);
       const number = to[0] ?? '';
       // What has been sent needs no place under the limits.
-      const known = (await ledger.find(gift_id))?.reply;
+      const known = (await ledger.find(key))?.reply;
       if (known !== undefined) return known;
       await limits.admit({ transactionId: transaction_id, buyerId: buyer_id, number });
       return ledger.once(
-        gift_id,
+        key,
         number,
         async () => {
-          const callback = callbackUrl === undefined ? {} : { statusCallback: `${callbackUrl}?gift=${encodeURIComponent(gift_id)}` };
+          const callback = callbackUrl === undefined ? {} : { statusCallback: callbackFor(callbackUrl, request) };
           try {
             const { sid } = await call(() => client.messages.create({ to: number, body: textOf(request), ...sender, ...callback }));
             return sent(sid);
@@ -98,11 +100,13 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
       );
     },
 
-    async lookUp({ gift_id, started_at, to, launch_url }) {
-      const claim = await ledger.find(gift_id);
+    async lookUp(request) {
+      const { started_at, to, launch_url } = request;
+      const key = tellingKey(request);
+      const claim = await ledger.find(key);
       if (claim?.reply !== undefined) return claim.reply;
       const started = Date.parse(started_at);
-      if (await ledger.neverClaimed(gift_id, started)) return { outcome: 'never' };
+      if (await ledger.neverClaimed(key, started)) return { outcome: 'never' };
       // The number it was sent to may not be the receiver's any more.
       const number = claim?.to ?? to[0];
       if (number === undefined) return { outcome: 'unknown' };

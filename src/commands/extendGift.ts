@@ -1,0 +1,26 @@
+/** ExtendGift: lets a gift be valid for longer, its voucher with it. */
+import { catalogueStream, type Segment } from '../domain/catalogue.js';
+import { type Entry, evolveEntry } from '../domain/entry.js';
+import { extend } from '../domain/giftCare.js';
+import type { EventStore } from '../ports/eventStore.js';
+import { type CareDeps, careForGift } from './careForGift.js';
+import type { CommandContext } from './context.js';
+import type { Handled } from './handle.js';
+
+/**
+ * Extends to the end of a day (`YYYY-MM-DD`, UTC); the day it has: nothing is appended.
+ * @throws Refusal `gift_not_found`, `invalid_expiry_date`, or the state's; UnavailableError
+ */
+export async function extendGift(deps: CareDeps, giftId: string, context: CommandContext, expiresOn: string, reason: string): Promise<Handled> {
+  return careForGift(deps, giftId, context, async ({ gift, payment }) => {
+    const segmentDays = gift.voucher === undefined ? undefined : await daysOf(deps.events, gift.voucher.segment_id);
+    return extend(gift, { now: context.now, payment }, { expires_on: expiresOn, reason, segmentDays });
+  });
+}
+
+/** For how many days a segment's vouchers are good today. */
+async function daysOf(events: EventStore, segmentId: string): Promise<number | undefined> {
+  let segment: Entry<Segment> = { status: 'none' };
+  for (const event of await events.read(catalogueStream('segment', segmentId))) segment = evolveEntry(segment, event);
+  return segment.status === 'none' ? undefined : segment.value.expiry;
+}

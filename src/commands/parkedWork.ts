@@ -1,0 +1,118 @@
+/** RetryParked and DiscardParked: what support does about work that a process manager could not do. */
+import { discardWork, evolveParked, PARKED_NAMES, parkedId, type ParkedEvent, type ParkedName, parkedStream, type ParkedWork, retryWork } from '../domain/parked.js';
+import { Refusal } from '../domain/refusal.js';
+import { ConflictError, type EventStore, type RecordedEvent } from '../ports/eventStore.js';
+import type { ParkedDocument } from '../projections/parked.js';
+import type { ReadModel } from '../projections/readModel.js';
+import { type CommandContext, ownEvents, recordable } from './context.js';
+import { giveUpTelling } from './giveUpTelling.js';
+import { append } from './handle.js';
+
+/** What the commands work with. */
+export interface ParkedDeps {
+  readonly events: EventStore;
+  readonly parked: ReadModel<ParkedDocument>;
+}
+
+/** Parked work with its events, in order. */
+export interface FoundWork {
+  readonly id: string;
+  readonly name: ParkedName;
+  readonly work: ParkedWork;
+  readonly history: readonly RecordedEvent[];
+}
+
+/** What a command brought about. */
+export interface ParkedOutcome extends FoundWork {
+  /** The command's own event, appended now or (`replayed`) by an earlier run; absent: nothing was to be done. */
+  readonly own?: RecordedEvent;
+  readonly replayed: boolean;
+}
+
+/** Contenders for the stream give up after so many lost races. */
+const ATTEMPTS = 16;
+
+/**
+ * The work with this id; a gift's or a transaction's id finds its own as well. The read model says where its events stand, the stream what they are: one
+ * that the model has not got to yet is found all the same.
+ * @throws Refusal `parked_work_not_found`, UnavailableError
+ */
+export async function findParked(deps: ParkedDeps, idOrEntity: string): Promise<FoundWork> {
+  return (await lookFor(deps, idOrEntity)).found;
+}
+
+/** Hands parked work back to its process manager. @throws Refusal `parked_work_not_found`, `work_discarded`; UnavailableError */
+export async function retryParked(deps: ParkedDeps, idOrEntity: string, context: CommandContext, reason: string): Promise<ParkedOutcome> {
+  return decided(deps, idOrEntity, context, async ({ name, work }) => retryWork(name, work, reason));
+}
+
+/**
+ * Takes parked work off the list for good: a person has seen to it. A telling is recorded as failed first, so that nobody will ever tell it on its account.
+ * @throws Refusal `parked_work_not_found`, `work_retried`; UnavailableError
+ */
+export async function discardParked(deps: ParkedDeps, idOrEntity: string, context: CommandContext, reason: string): Promise<ParkedOutcome> {
+  return decided(deps, idOrEntity, context, async ({ name, work }) => {
+    const events = discardWork(work, reason);
+    if (events.length > 0 && name === 'notification') await giveUpTelling(deps.events, work.entity, context);
+    return events;
+  });
+}
+
+interface Looked {
+  readonly found: FoundWork;
+  /** Revision of the stream's last event. */
+  readonly last: number;
+}
+
+async function decided(deps: ParkedDeps, idOrEntity: string, context: CommandContext, decide: (found: FoundWork) => Promise<readonly ParkedEvent[]>): Promise<ParkedOutcome> {
+  for (let attempt = 1; ; attempt++) {
+    const { found, last } = await lookFor(deps, idOrEntity);
+    const [earlier] = ownEvents(found.history, context);
+    if (earlier !== undefined) return { ...found, own: earlier, replayed: true };
+    const [event] = await decide(found);
+    if (event === undefined) return { ...found, replayed: false };
+    try {
+      const [own] = await append(deps.events, parkedStream(found.name), recordable([event], context), last);
+      return own === undefined ? { ...found, replayed: false } : { ...found, work: evolveParked(found.work, event), history: [...found.history, own], own, replayed: false };
+    } catch (error) {
+      if (!(error instanceof ConflictError) || attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+async function lookFor(deps: ParkedDeps, idOrEntity: string): Promise<Looked> {
+  const ids = [idOrEntity, ...PARKED_NAMES.map((name) => parkedId(name, idOrEntity))];
+  const documents = await deps.parked.getMany(ids);
+  for (const [index, document] of documents.entries()) {
+    if (document !== undefined) return readKnown(deps.events, ids[index] ?? '', document);
+  }
+  return searched(deps.events, ids);
+}
+
+/** Its events one by one, and whatever the stream has gained since. */
+async function readKnown(events: EventStore, id: string, { name, entity, revisions }: ParkedDocument): Promise<Looked> {
+  const stream = parkedStream(name);
+  const before = await Promise.all(revisions.slice(0, -1).map(async (from) => events.read(stream, { from, limit: 1 })));
+  const since = await events.read(stream, { from: revisions.at(-1) ?? 0 });
+  return looked(id, name, [...before.flat(), ...ofEntity(since, entity)], since.at(-1)?.revision ?? -1);
+}
+
+/** The whole streams: the read model has not got to it yet, or there is none. */
+async function searched(events: EventStore, ids: readonly string[]): Promise<Looked> {
+  for (const name of PARKED_NAMES) {
+    const all = await events.read(parkedStream(name));
+    const one = all.find((event) => ids.includes(parkedId(name, entityOf(event))));
+    if (one !== undefined) return looked(parkedId(name, entityOf(one)), name, ofEntity(all, entityOf(one)), all.at(-1)?.revision ?? -1);
+  }
+  throw new Refusal('parked_work_not_found');
+}
+
+function looked(id: string, name: ParkedName, history: readonly RecordedEvent[], last: number): Looked {
+  const work = history.reduce<ParkedWork | undefined>((before, event) => evolveParked(before, event as unknown as ParkedEvent), undefined);
+  if (work === undefined) throw new Error('parked work has no event');
+  return { found: { id, name, work, history }, last };
+}
+
+const entityOf = (event: RecordedEvent): string => (event.data as ParkedEvent['data']).entity;
+
+const ofEntity = (events: readonly RecordedEvent[], entity: string): RecordedEvent[] => events.filter((event) => entityOf(event) === entity);

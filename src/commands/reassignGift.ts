@@ -1,0 +1,57 @@
+/** ReassignGift: gives a gift to another receiver, who is then told by the notification process. */
+import { type GiftEvent, type GiftReassigned, giftStream } from '../domain/gift.js';
+import { reassign } from '../domain/giftCare.js';
+import type { KeyedHash } from '../domain/keyedHash.js';
+import { type NotificationEvent, notificationStream } from '../domain/notification.js';
+import { normalisePhoneNumber } from '../domain/phoneNumber.js';
+import { Refusal } from '../domain/refusal.js';
+import { type Placed, tellingsOf } from '../domain/telling.js';
+import type { AccountDocument } from '../projections/accounts.js';
+import type { ReadModel } from '../projections/readModel.js';
+import { type CareDeps, careForGift } from './careForGift.js';
+import type { CommandContext } from './context.js';
+import type { Handled } from './handle.js';
+
+/** What the command works with. */
+export interface ReassignDeps extends CareDeps {
+  readonly accounts: ReadModel<AccountDocument>;
+  readonly hash: KeyedHash;
+}
+
+/** Exactly one of a user's id and a phone number. */
+export interface NewReceiver {
+  readonly user_id?: string;
+  readonly phone_number?: string;
+}
+
+/**
+ * Gives it. The receiver it had may not redeem it any more; the one it has already: nothing is appended. Refused while that one is still being told: who
+ * is told what would be anybody's guess.
+ * @throws Refusal `gift_not_found`; `receiver_not_found`, `invalid_phone_number`; the state's, `gift_being_told`; UnavailableError
+ */
+export async function reassignGift(deps: ReassignDeps, giftId: string, context: CommandContext, to: NewReceiver, reason: string): Promise<Handled> {
+  return careForGift(deps, giftId, context, async ({ gift, payment, issue }) => {
+    const target = await targetOf(deps, to);
+    const events = reassign(gift, { now: context.now, payment }, { ...target, reason });
+    if (events.length > 0 && (issue !== undefined ? isSomebody(issue.data.receiver) : await beingTold(deps, giftId))) throw new Refusal('gift_being_told');
+    return events;
+  });
+}
+
+const isSomebody = ({ user_id, phone_hash }: GiftReassigned['data']['receiver']): boolean => user_id !== undefined || phone_hash !== undefined;
+
+async function beingTold({ events }: ReassignDeps, giftId: string): Promise<boolean> {
+  const [gift, notification] = await Promise.all([events.read(giftStream(giftId)), events.read(notificationStream(giftId))]);
+  return tellingsOf(gift as unknown as Placed<GiftEvent>[], notification as unknown as Placed<NotificationEvent>[]).next.do !== 'nothing';
+}
+
+async function targetOf({ accounts, hash }: ReassignDeps, { user_id, phone_number }: NewReceiver): Promise<Omit<GiftReassigned['data'], 'reason' | 'transaction_id'>> {
+  if (user_id !== undefined) {
+    const user = await accounts.get(`user-${user_id}`);
+    if (user?.entry !== 'user' || !user.active) throw new Refusal('receiver_not_found');
+    return { receiver: { user_id }, phone_number: null };
+  }
+  const number = phone_number === undefined ? undefined : normalisePhoneNumber(phone_number);
+  if (number === undefined) throw new Refusal('invalid_phone_number');
+  return { receiver: { phone_hash: hash('phone', number) }, phone_number: number };
+}

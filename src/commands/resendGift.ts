@@ -1,0 +1,27 @@
+/** ResendGift: tells a gift's receiver again, deliberately, once for each time it is asked for. */
+import { type GiftEvent, giftStream, refuseUnlessUsable } from '../domain/gift.js';
+import { type NotificationEvent, notificationStream } from '../domain/notification.js';
+import { Refusal } from '../domain/refusal.js';
+import { type Placed, tellingsOf } from '../domain/telling.js';
+import type { CareDeps } from './careForGift.js';
+import type { CommandContext } from './context.js';
+import { type Handled, handle } from './handle.js';
+import { foundGift } from './loadGift.js';
+
+/**
+ * Asks for one more telling of the gift's present receiver; the notification process does it. Only once the tellings before are settled: sent, failed or discarded.
+ * @throws Refusal `gift_not_found`, `gift_has_no_receiver`, `gift_being_told`, or the state's (a gift that can't be used is not told of); UnavailableError
+ */
+export async function resendGift(deps: CareDeps, giftId: string, context: CommandContext, reason: string): Promise<Handled> {
+  return handle(deps.events, notificationStream(giftId), context, async (history) => {
+    const stream = await deps.events.read(giftStream(giftId));
+    const { gift, payment } = await foundGift(deps, giftId, stream);
+    refuseUnlessUsable(gift, { now: context.now, payment });
+    const { user_id, phone_hash } = gift.issued.receiver;
+    if (user_id === undefined && phone_hash === undefined) throw new Refusal('gift_has_no_receiver');
+    const { next, nextNumber } = tellingsOf(stream as unknown as Placed<GiftEvent>[], history as unknown as Placed<NotificationEvent>[]);
+    // Charged and not issued yet: it is told once it is.
+    if (stream.length === 0 || next.do !== 'nothing') throw new Refusal('gift_being_told');
+    return [{ type: 'NotificationRequested', data: { transaction_id: gift.issued.transaction_id, attempt: nextNumber, reason } }];
+  });
+}

@@ -1,0 +1,58 @@
+/** The read model `parked`: one document for all that was ever parked of one entity, so that what waits for a person is listed at once however long the log is. */
+import { evolveParked, parkedId, type ParkedEvent, type ParkedName, parkedNameOf, type ParkedWork } from '../domain/parked.js';
+import type { Caller, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { Projection } from './projection.js';
+
+/** `{parkedId}`. */
+export interface ParkedDocument extends ParkedWork {
+  readonly name: ParkedName;
+  /** When it was parked last: ISO 8601, UTC, milliseconds. */
+  readonly parked_at: string;
+  /** Of the last event: when, and where in the log; lists are in this order. */
+  readonly changed_at: string;
+  readonly changed: Position;
+  /** Who retried or discarded it last, and why; null while nobody has. */
+  readonly by: Caller | null;
+  readonly reason: string | null;
+  /** Its events in `parked-{name}`, in order. */
+  readonly revisions: readonly number[];
+}
+
+/** The fold. */
+export const parkedProjection: Projection<ParkedDocument> = {
+  name: 'parked',
+  version: 1,
+  indexes: [{ fields: ['changed'] }, { fields: ['state', 'changed'] }, { fields: ['name', 'changed'] }, { fields: ['name', 'state', 'changed'] }],
+  types: ['WorkParked', 'WorkRetried', 'WorkDiscarded'] satisfies ParkedEvent['type'][],
+  documentIds(event) {
+    return [parkedId(nameOf(event), (event.data as ParkedEvent['data']).entity)];
+  },
+  evolve(document, event) {
+    const parked = event as unknown as ParkedEvent;
+    const work = evolveParked(document, parked);
+    const { entity, transaction_id, step, cause, times, state } = work;
+    const person = parked.type === 'WorkParked' ? {} : { by: event.metadata.by, reason: parked.data.reason };
+    return {
+      name: nameOf(event),
+      entity,
+      transaction_id,
+      step,
+      cause,
+      times,
+      state,
+      parked_at: parked.type === 'WorkParked' ? event.at : (document?.parked_at ?? event.at),
+      changed_at: event.at,
+      changed: event.position,
+      by: document?.by ?? null,
+      reason: document?.reason ?? null,
+      ...person,
+      revisions: [...(document?.revisions ?? []), event.revision],
+    };
+  },
+};
+
+function nameOf({ type, stream }: RecordedEvent): ParkedName {
+  const name = parkedNameOf(stream);
+  if (name === undefined) throw new Error(`${type} stands in ${stream}, where no work is parked`);
+  return name;
+}

@@ -1,0 +1,52 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { discardWork, evolveParked, parkedId, parkedNameOf, parkedStream, type ParkedEvent, type ParkedWork, retryWork, type WorkParked } from '../../src/domain/parked.js';
+import { Refusal } from '../../src/domain/refusal.js';
+
+const test = suite('domain/parked');
+const work = { entity: 'e', transaction_id: 't', step: 'charge' };
+const parked = (times?: number): WorkParked => ({ type: 'WorkParked', data: { ...work, cause: 'down', event_id: 'x', ...(times === undefined ? {} : { times }) } });
+const retried: ParkedEvent = { type: 'WorkRetried', data: { ...work, times: 1, reason: 'works again' } };
+const discarded: ParkedEvent = { type: 'WorkDiscarded', data: { ...work, times: 1, reason: 'paid by hand' } };
+const after = (...events: readonly ParkedEvent[]): ParkedWork => {
+  const state = events.reduce<ParkedWork | undefined>(evolveParked, undefined);
+  if (state === undefined) throw new Error('nothing was parked');
+  return state;
+};
+const refusal = (code: string) => (error: unknown): boolean => error instanceof Refusal && error.code === code;
+
+test('its streams', () => {
+  assert.is(parkedStream('refund'), 'parked-refund');
+  assert.is(parkedNameOf('parked-notification'), 'notification');
+  assert.is(parkedNameOf('parked-x'), undefined);
+});
+
+test('one id an entity and process manager, which tells neither', () => {
+  assert.match(parkedId('purchase', 'e'), /^[0-9a-f]{32}$/);
+  assert.is.not(parkedId('purchase', 'e'), parkedId('notification', 'e'));
+  assert.is(parkedId('purchase', 'e'), parkedId('purchase', 'e'));
+});
+
+test('parked, retried, parked again with the count, discarded', () => {
+  assert.equal(after(parked()), { ...work, cause: 'down', times: 1, state: 'parked' });
+  assert.is(after(parked(), retried).state, 'retried');
+  assert.equal(after(parked(), retried, parked(2)), { ...work, cause: 'down', times: 2, state: 'parked' });
+  assert.is(after(parked(), discarded).state, 'discarded');
+  assert.throws(() => evolveParked(undefined, retried), /never parked/);
+});
+
+test('a retry hands it back once', () => {
+  assert.equal(retryWork('purchase', after(parked()), 'works again'), [retried]);
+  assert.equal(retryWork('purchase', after(parked(), retried), 'again'), []);
+  assert.equal(retryWork('purchase', after(parked(), retried, parked(2)), 'again'), [{ type: 'WorkRetried', data: { ...work, times: 2, reason: 'again' } }]);
+  assert.equal(retryWork('refund', after(parked(), discarded), 'by mistake')[0]?.type, 'WorkRetried');
+  assert.throws(() => retryWork('notification', after(parked(), discarded), 'by mistake'), refusal('work_discarded'));
+});
+
+test('what waits is discarded once; what was handed back is not', () => {
+  assert.equal(discardWork(after(parked()), 'paid by hand'), [discarded]);
+  assert.equal(discardWork(after(parked(), discarded), 'again'), []);
+  assert.throws(() => discardWork(after(parked(), retried), 'x'), refusal('work_retried'));
+});
+
+test.run();
