@@ -4,7 +4,9 @@ import { PARKED_NAMES, type ParkedName } from './domain/parked.js';
 import { parkedWork } from './metrics/parkedWork.js';
 import type { EventStore, Position } from './ports/eventStore.js';
 import type { ReadStore } from './ports/readStore.js';
-import { FEED_TYPES, type Intent, openWork } from './processors/openWork.js';
+import { FEED_TYPES, type Intent } from './processors/feed.js';
+import { parkLateMoneyAs } from './processors/lateMoney.js';
+import { openWork } from './processors/openWork.js';
 import { PROCESS_CHECKPOINT, PROCESS_LEASE, type ProcessCheckpoint } from './processors/run.js';
 import { buildOf, formerOf, keptBuild, rebuildOf } from './projections/builds.js';
 import { lagBehind } from './projections/lag.js';
@@ -204,9 +206,23 @@ function holderOf(name: string, seen: Look, was: Look): string | null {
   return now === undefined || now.holder === null || now.version === then?.version ? null : now.holder;
 }
 
-function processOf({ do: what }: Intent): ParkedName {
-  if (what === 'refund') return 'refund';
-  return what === 'tell' || what === 'find out' ? 'notification' : 'purchase';
+function processOf(intent: Intent): ParkedName {
+  switch (intent.do) {
+    case 'charge':
+    case 'issue':
+    case 'reopen':
+      return 'purchase';
+    case 'tell':
+    case 'find out':
+    case 'retell':
+      return 'notification';
+    case 'refund':
+      return 'refund';
+    case 'late money':
+      return parkLateMoneyAs(intent.transactionId, intent.key).name;
+    default:
+      return intent satisfies never;
+  }
 }
 
 /** Events of these types a second between two places. Of very many only the first are counted; positions grow evenly enough to tell the rest. */

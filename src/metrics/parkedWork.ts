@@ -1,5 +1,5 @@
-/** How much parked work waits for support, from the streams that hold it: each look reads what has come since the last. */
-import { PARKED_NAMES, parkedStream, type ParkedName } from '../domain/parked.js';
+/** How much parked work waits for support (parked, and neither retried nor discarded since), from the streams that hold it: each look reads what has come since the last. */
+import { PARKED_NAMES, type ParkedEvent, parkedStream, type ParkedName } from '../domain/parked.js';
 import type { EventStore } from '../ports/eventStore.js';
 
 /** Events read at a time. */
@@ -15,8 +15,9 @@ export function parkedWork(events: EventStore): () => Promise<ReadonlyMap<Parked
       for (let full = true; full; ) {
         const page = await events.read(parkedStream(name), { from: state.next, limit: PAGE });
         for (const event of page) {
-          const { entity, step } = event.data as { readonly entity: string; readonly step: string };
-          state.open.add(`${step}/${entity}`);
+          const { type, data } = event as unknown as ParkedEvent;
+          if (type === 'WorkParked') state.open.add(data.entity);
+          else state.open.delete(data.entity);
           state.next = event.revision + 1;
         }
         full = page.length === PAGE;

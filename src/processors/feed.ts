@@ -38,8 +38,8 @@ export const FEED_TYPES = [
   'DisputeSettled',
 ] as const satisfies readonly FeedEvent['type'][];
 
-/** The events of the feed. */
-export type FeedEvent = PurchaseEvent | GiftIssued | GiftCancelled | GiftReassigned | NotificationEvent | WorkParked | WorkRetried;
+/** The events of the feed. What a provider could not deliver asks for nothing: support sees it, and may have the receiver told again. */
+export type FeedEvent = PurchaseEvent | GiftIssued | GiftCancelled | GiftReassigned | Exclude<NotificationEvent, { type: 'NotificationUndelivered' }> | WorkParked | WorkRetried;
 
 /** A parked purchase was retried: what became of it meanwhile is to be read, then it is open again. */
 export interface ReopenIntent {

@@ -78,12 +78,12 @@ test('what readers have left is kept up to date until they have noticed', instal
   const { target } = await rebuild(depsFor(events, store));
   await inUse(store, target);
   const { position } = await redeem(events, bought.gifts[0] ?? '');
-  assert.ok(await store.reached('gifts@1', position, 1_000));
+  assert.ok(await store.reached(`gifts@${gifts.version}`, position, 1_000));
   assert.ok(await store.reached(`gifts@${target}`, position, 1_000));
   await sleep(900);
   const later = await append(events, giftStream(bought.gifts[0] ?? ''), 'GiftClaimed', { user_id: 'u9' });
   assert.ok(await store.reached(`gifts@${target}`, later.position, 1_000));
-  assert.not(await store.reached('gifts@1', later.position, 150), 'and no longer');
+  assert.not(await store.reached(`gifts@${gifts.version}`, later.position, 150), 'and no longer');
 }));
 
 test('one that was broken off goes on from where it was', installed(async ({ events, store, project, openStore }) => {
@@ -181,7 +181,7 @@ test('one that the projector is taking over is given up when it is aborted', ins
   await until(async () => (await rebuildOf(store, 'gifts')) === undefined, 'it to be given up');
   assert.equal([await store.active('gifts'), await store.versions('gifts')], [1, [1]]);
   const { position } = await buy(events);
-  assert.ok(await store.reached('gifts@1', position, 1_000), 'all else goes on');
+  assert.ok(await store.reached(`gifts@${gifts.version}`, position, 1_000), 'all else goes on');
 }));
 
 test('rolled back, the former build is brought up to date first; and forth again', installed(async ({ events, store, project, openStore }) => {
@@ -287,7 +287,7 @@ test('a rebuild that can not be taken over disturbs nobody, and is tried again',
   };
   await project({ store: refusing, logger: silent });
   const { position } = await buy(events);
-  assert.ok(await store.reached('gifts@1', position, 1_000));
+  assert.ok(await store.reached(`gifts@${gifts.version}`, position, 1_000));
   await until(() => failures > 0);
   await sleep(4_000);
   await inUse(store, target);
