@@ -5,8 +5,8 @@ import { type CareDeps, careForGift } from './careForGift.js';
 import type { CommandContext } from './context.js';
 import type { Handled } from './handle.js';
 
-/** The cause of support's own blocks; a ticket's may stand behind it: `support:{ticket}`. */
-export const SUPPORT_CAUSE = 'support';
+/** The cause of support's own blocks: `support`, or a ticket's, `support:{ticket}`. */
+export const supportCause = (ticket?: string): string => (ticket === undefined ? 'support' : `support:${ticket}`);
 
 /** The cause of a payment dispute. */
 export const disputeCause = (disputeId: string): string => `dispute:${disputeId}`;

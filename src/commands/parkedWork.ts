@@ -2,6 +2,7 @@
 import { discardWork, evolveParked, PARKED_NAMES, parkedId, type ParkedEvent, type ParkedName, parkedStream, type ParkedWork, retryWork } from '../domain/parked.js';
 import { Refusal } from '../domain/refusal.js';
 import { ConflictError, type EventStore, type RecordedEvent } from '../ports/eventStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
 import type { ParkedDocument } from '../projections/parked.js';
 import type { ReadModel } from '../projections/readModel.js';
 import { type CommandContext, ownEvents, recordable } from './context.js';
@@ -33,7 +34,7 @@ export interface ParkedOutcome extends FoundWork {
 const ATTEMPTS = 16;
 
 /**
- * The work with this id; a gift's or a transaction's id finds its own as well. The read model says where its events stand, the stream what they are: one
+ * The work with this id; the id of a gift, a transaction, a refund or a dispute finds its own as well: of several the one that waits for a person. The read model says where its events stand, the stream what they are: one
  * that the model has not got to yet is found all the same.
  * @throws Refusal `parked_work_not_found`, UnavailableError
  */
@@ -82,11 +83,14 @@ async function decided(deps: ParkedDeps, idOrEntity: string, context: CommandCon
 
 async function lookFor(deps: ParkedDeps, idOrEntity: string): Promise<Looked> {
   const ids = [idOrEntity, ...PARKED_NAMES.map((name) => parkedId(name, idOrEntity))];
-  const documents = await deps.parked.getMany(ids);
-  for (const [index, document] of documents.entries()) {
-    if (document !== undefined) return readKnown(deps.events, ids[index] ?? '', document);
-  }
-  return searched(deps.events, ids);
+  const documents = await deps.parked.getMany(ids).catch((error: unknown): undefined[] => {
+    // The log knows what the read model can't say.
+    if (error instanceof UnavailableError) return [];
+    throw error;
+  });
+  const known = documents.flatMap((document, index) => (document === undefined ? [] : [{ id: ids[index] ?? '', document }]));
+  const chosen = known.find(({ document }) => document.state === 'parked') ?? known[0];
+  return chosen === undefined ? searched(deps.events, ids) : readKnown(deps.events, chosen.id, chosen.document);
 }
 
 /** Its events one by one, and whatever the stream has gained since. */
@@ -99,12 +103,17 @@ async function readKnown(events: EventStore, id: string, { name, entity, revisio
 
 /** The whole streams: the read model has not got to it yet, or there is none. */
 async function searched(events: EventStore, ids: readonly string[]): Promise<Looked> {
+  let found: Looked | undefined;
   for (const name of PARKED_NAMES) {
     const all = await events.read(parkedStream(name));
     const one = all.find((event) => ids.includes(parkedId(name, entityOf(event))));
-    if (one !== undefined) return looked(parkedId(name, entityOf(one)), name, ofEntity(all, entityOf(one)), all.at(-1)?.revision ?? -1);
+    if (one === undefined) continue;
+    const own = looked(parkedId(name, entityOf(one)), name, ofEntity(all, entityOf(one)), all.at(-1)?.revision ?? -1);
+    if (own.found.work.state === 'parked') return own;
+    found ??= own;
   }
-  throw new Refusal('parked_work_not_found');
+  if (found === undefined) throw new Refusal('parked_work_not_found');
+  return found;
 }
 
 function looked(id: string, name: ParkedName, history: readonly RecordedEvent[], last: number): Looked {

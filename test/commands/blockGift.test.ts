@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
-import { blockGift, disputeCause, SUPPORT_CAUSE, unblockGift } from '../../src/commands/blockGift.js';
+import { blockGift, disputeCause, supportCause, unblockGift } from '../../src/commands/blockGift.js';
 import type { CareDeps } from '../../src/commands/careForGift.js';
 import type { CommandContext } from '../../src/commands/context.js';
 import { giftStream } from '../../src/domain/gift.js';
@@ -12,7 +12,7 @@ import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
 
 const test = suite('blocking gifts');
 const context = (more: Partial<CommandContext> = {}): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'sue' }, now: '2026-03-01T00:00:00.000Z', ...more });
-const support = { cause: SUPPORT_CAUSE, reason: 'stolen card' };
+const support = { cause: supportCause(), reason: 'stolen card' };
 const refusal = (code: string) => (error: unknown): boolean => error instanceof Refusal && error.code === code;
 
 const SEED = 'ab'.repeat(32);
@@ -51,9 +51,9 @@ test('each cause once; repeating the command finds its own event', async () => {
   const first = await blockGift(deps, GIFT, given, support);
   assert.deepEqual((await blockGift(deps, GIFT, context(), support)).own, []);
   await blockGift(deps, GIFT, context(), { cause: disputeCause('dp_1'), reason: 'fraudulent' });
-  const { own } = await unblockGift(deps, GIFT, context(), { cause: SUPPORT_CAUSE, reason: 'found' });
+  const { own } = await unblockGift(deps, GIFT, context(), { cause: supportCause(), reason: 'found' });
   assert.deepEqual(own.map(({ type, data }) => [type, data]), [['GiftUnblocked', { cause: 'support', reason: 'found' }]]);
-  assert.deepEqual((await unblockGift(deps, GIFT, context(), { cause: SUPPORT_CAUSE, reason: 'again' })).own, []);
+  assert.deepEqual((await unblockGift(deps, GIFT, context(), { cause: supportCause(), reason: 'again' })).own, []);
   const again = await blockGift(deps, GIFT, given, support);
   assert.deepEqual([again.replayed, again.own.map(({ id }) => id)], [true, first.own.map(({ id }) => id)]);
   assert.deepEqual(typesOf(events), ['GiftIssued', 'GiftBlocked', 'GiftBlocked', 'GiftUnblocked']);

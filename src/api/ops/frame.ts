@@ -52,6 +52,8 @@ export interface OpsRoute extends Omit<RouteDescription, 'caller' | 'roles' | 'n
   readonly roles: readonly [Role, ...Role[]];
   /** Its answers hold personal fields, masked unless the caller sends `personal=true` with a `reason`. */
   readonly personal?: true;
+  /** Fields of its body that are personal: no part of the record of who saw what. */
+  readonly unrecorded?: readonly string[];
   /** It shows how the service does and no records, so that it may be asked all the time: the same call by the same user is recorded once a minute. */
   readonly watched?: true;
   /** `sight.personal`: the caller asked for personal fields, and gave a reason. */
@@ -64,7 +66,7 @@ const PERSONAL_PARAMETERS = {
 } as const;
 
 /** The route as the router takes it. */
-export function opsRoute(access: AccessRecorder, { roles, personal, watched, handle, ...description }: OpsRoute): Route {
+export function opsRoute(access: AccessRecorder, { roles, personal, watched, unrecorded = [], handle, ...description }: OpsRoute): Route {
   const lately = watched === true ? watchers() : undefined;
   const query = personal === true ? withPersonal(description.query) : description.query;
   return {
@@ -77,7 +79,7 @@ export function opsRoute(access: AccessRecorder, { roles, personal, watched, han
       const showsPersonal = personal === true && call.query['personal'] === true;
       const reason = reasonOf(call);
       if (showsPersonal && reason === null) throw new HttpError('schema', { message: 'reason is required with personal' });
-      const request: AccessRequest = { what: `${description.method} ${description.path}`, asked: askedOf(call), personal: showsPersonal, reason };
+      const request: AccessRequest = { what: `${description.method} ${description.path}`, asked: askedOf(call, unrecorded), personal: showsPersonal, reason };
       const { by } = contextOf(call, '');
       const asker: Asker = { by, requestId: call.requestId };
       const answer = await handle(call, { personal: showsPersonal });
@@ -98,10 +100,10 @@ function reasonOf({ query, body }: Call): string | null {
   return typeof reason === 'string' ? reason.trim() : null;
 }
 
-function askedOf({ params, query, body }: Call): Record<string, unknown> {
+function askedOf({ params, query, body }: Call, unrecorded: readonly string[]): Record<string, unknown> {
   const { personal: _p, reason: _q, ...asked } = query;
-  const { reason: _r, ...told } = body;
-  return { ...params, ...asked, ...told };
+  const told = Object.entries(body).filter(([field]) => field !== 'reason' && !unrecorded.includes(field));
+  return { ...params, ...asked, ...Object.fromEntries(told) };
 }
 
 type Recording = (what: object, record: () => Promise<void>) => Promise<void>;

@@ -7,7 +7,9 @@ import type { GiftRouteDeps } from '../giftDeps.js';
 import type { Route } from '../route.js';
 import { accessRoutes } from './access.js';
 import { giftAuditRoutes } from './gifts.js';
+import { giftCareRoutes } from './giftCare.js';
 import { type OpsRoute, opsRoute } from './frame.js';
+import { parkedRoutes } from './parked.js';
 import { reconciliationRoutes } from './reconciliation.js';
 import { redemptionAuditRoutes } from './redemptions.js';
 import { refundRoutes } from './refunds.js';
@@ -33,6 +35,8 @@ export function opsRoutes(deps: OpsDeps): Route[] {
     ...totalsRoutes(deps),
     ...refundRoutes(deps),
     ...reconciliationRoutes(deps),
+    ...parkedRoutes(deps),
+    ...giftCareRoutes(deps),
   ];
   return routes.map((route) => opsRoute(access, route));
 }

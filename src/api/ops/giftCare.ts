@@ -1,0 +1,156 @@
+/** The commonest tickets: tell the receiver again, give a gift to another one, let it be valid for longer, block it, free it. */
+import { type CareView, careView } from '../../audit/careView.js';
+import { blockGift, supportCause, unblockGift } from '../../commands/blockGift.js';
+import type { CommandContext } from '../../commands/context.js';
+import { extendGift } from '../../commands/extendGift.js';
+import type { Handled } from '../../commands/handle.js';
+import { type NewReceiver, reassignGift } from '../../commands/reassignGift.js';
+import { resendGift } from '../../commands/resendGift.js';
+import { giftIdOf } from '../../domain/giftIds.js';
+import { Refusal } from '../../domain/refusal.js';
+import { gifts as giftsProjection } from '../../projections/gifts.js';
+import { type ErrorCode, HttpError } from '../errors.js';
+import { contextOf } from '../giftDeps.js';
+import { POSITION_WAIT_MS } from '../positions.js';
+import type { Call, Schema } from '../route.js';
+import { eventExample, eventSchema } from '../schemas/events.js';
+import { type OpsRoute, reasonProperty } from './frame.js';
+import type { OpsDeps } from './routes.js';
+
+const careSchema: Schema = {
+  title: 'GiftCare',
+  type: 'object',
+  additionalProperties: false,
+  required: ['gift_id', 'transaction_id', 'gift_status', 'receiver', 'receiver_id', 'expiry_date', 'blocked_by', 'events'],
+  properties: {
+    gift_id: { type: 'string' },
+    transaction_id: { type: 'string' },
+    gift_status: { enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
+    receiver: { enum: ['user', 'phone number', 'nobody'], description: 'Who it is for: a user, whoever has a phone number, whoever claims it.' },
+    receiver_id: { type: ['string', 'null'], description: 'The user.' },
+    expiry_date: { type: 'string', format: 'date', description: 'The last valid day (UTC).' },
+    blocked_by: { type: 'array', items: { type: 'string' }, description: 'What blocks it: `support`, `support:{ticket}`, `dispute:{id}`.' },
+    events: { type: 'array', items: eventSchema, description: 'What was recorded, with who and why; empty: the gift was so already, and nothing was.' },
+  },
+};
+const example: CareView = {
+  gift_id: '5f2c9d6a1b7e4c80d3a1', transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b', gift_status: 'sent', receiver: 'user', receiver_id: 'u42', expiry_date: '2027-05-04', blocked_by: [],
+  events: [],
+};
+const exampleWith = (type: string, data: object, more: Partial<CareView> = {}): object => ({
+  data: { ...example, ...more, events: [{ ...eventExample, type, by: { user: 'sue', client: 'desk', roles: ['support'] }, data }] },
+});
+
+const ticketProperty = {
+  type: 'string', pattern: '^[A-Za-z0-9._#-]{1,64}$', description: 'The ticket that asks for it: a cause of its own beside others. The same ticket frees it.',
+  'x-errors': { pattern: 'ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -' },
+} as const satisfies Schema;
+
+/** What one of the commands does with a body that has been checked. */
+type Doing = (giftId: string, context: CommandContext, body: Call['body'], reason: string) => Promise<Handled>;
+
+/** One command as its route tells of it. */
+interface Ticket extends Pick<OpsRoute, 'summary' | 'description' | 'unrecorded'> {
+  readonly name: string;
+  readonly properties: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly bodyExample: object;
+  readonly answered: string;
+  readonly example: object;
+  readonly errors: readonly ErrorCode[];
+  readonly run: Doing;
+}
+
+/** The routes. */
+export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps): OpsRoute[] {
+  const deps = { events, gifts: models.gifts, accounts: models.accounts, hash: gifts.hash };
+
+  const tickets: readonly Ticket[] = [
+    {
+      name: 'resend',
+      summary: 'Tell the receiver of a gift again',
+      description: 'Once more for each time it is asked for, by SMS or push as the receiver can be reached now. Refused while the receiver is still being told, and of a gift that can\'t be used.',
+      properties: {},
+      bodyExample: { reason: 'deleted the message' },
+      answered: 'It is asked for; the history shows what comes of it.',
+      example: exampleWith('NotificationRequested', { transaction_id: example.transaction_id, attempt: 2, reason: 'deleted the message' }),
+      errors: ['gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired', 'gift_blocked', 'gift_has_no_receiver', 'gift_being_told'],
+      run: async (giftId, context, _body, reason) => resendGift(deps, giftId, context, reason),
+    },
+    {
+      name: 'reassign',
+      summary: 'Give a gift to another receiver',
+      description: 'To a user, or to whoever has a phone number; they are told. Whoever had it may not redeem it any more. Refused while the receiver is still being told, and once a voucher\'s code is out.',
+      properties: {
+        user_id: { type: 'string', minLength: 1, maxLength: 64, description: 'The new receiver.' },
+        phone_number: { type: 'string', maxLength: 64, description: 'The new receiver\'s mobile number; without a country code a British one.' },
+      },
+      unrecorded: ['phone_number'],
+      bodyExample: { user_id: 'u42', reason: 'sent to an old number' },
+      answered: 'It is the new receiver\'s.',
+      example: exampleWith('GiftReassigned', { transaction_id: example.transaction_id, receiver: { user_id: 'u42' }, phone_number: null, reason: 'sent to an old number' }),
+      errors: ['receiver_not_found', 'invalid_phone_number', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_has_voucher', 'gift_expired', 'gift_being_told'],
+      run: async (giftId, context, body, reason) => reassignGift(deps, giftId, context, receiverIn(body), reason),
+    },
+    {
+      name: 'extend',
+      summary: 'Let a gift be valid for longer',
+      description: 'To the end of a later day (UTC), at most ten years ahead; its voucher with it. An expired gift is valid again.',
+      properties: { expiry_date: { type: 'string', format: 'date', description: 'The new last valid day, `YYYY-MM-DD`.', 'x-errors': { format: 'expiry_date must be a date such as 2027-05-04' } } },
+      required: ['expiry_date'],
+      bodyExample: { expiry_date: '2027-05-04', reason: 'the shop was closed' },
+      answered: 'It is valid until then.',
+      example: exampleWith('GiftExtended', { expires_on: '2027-05-04', voucher_expires_at: null, reason: 'the shop was closed' }),
+      errors: ['gift_not_paid', 'gift_cancelled', 'invalid_expiry_date'],
+      run: async (giftId, context, body, reason) => extendGift(deps, giftId, context, body['expiry_date'] as string, reason),
+    },
+    {
+      name: 'block',
+      summary: 'Block a gift',
+      description: 'It can\'t be redeemed, claimed or given a voucher until every cause that blocks it has been freed. A code that is out can still be used where it is honoured without asking here.',
+      properties: { ticket: ticketProperty },
+      bodyExample: { reason: 'reported as stolen', ticket: 'T-1042' },
+      answered: 'It is blocked; one that is cancelled stays as it is.',
+      example: exampleWith('GiftBlocked', { cause: 'support:T-1042', reason: 'reported as stolen' }, { blocked_by: ['support:T-1042'] }),
+      errors: ['gift_not_paid'],
+      run: async (giftId, context, { ticket }, reason) => blockGift(deps, giftId, context, { cause: supportCause(ticket as string | undefined), reason }),
+    },
+    {
+      name: 'unblock',
+      summary: 'Free a gift that support has blocked',
+      description: 'Of support\'s own block, or that of a ticket; `blocked_by` tells what goes on blocking it. A disputed payment is freed by its end alone.',
+      properties: { ticket: ticketProperty },
+      bodyExample: { reason: 'found again', ticket: 'T-1042' },
+      answered: 'This cause does not block it any more.',
+      example: exampleWith('GiftUnblocked', { cause: 'support:T-1042', reason: 'found again' }),
+      errors: [],
+      run: async (giftId, context, { ticket }, reason) => unblockGift(deps, giftId, context, { cause: supportCause(ticket as string | undefined), reason }),
+    },
+  ];
+
+  return tickets.map(({ name, properties, required = [], answered, example: answer, errors, run, ...told }) => ({
+    ...told,
+    method: 'POST',
+    path: `/ops/gifts/:giftId/${name}`,
+    tag: 'Support',
+    roles: ['support'],
+    params: { giftId: "The gift's id or shortcode." },
+    body: { type: 'object', additionalProperties: false, required: [...required, 'reason'], properties: { ...properties, reason: reasonProperty } },
+    answers: [{ status: 200, description: answered, schema: { type: 'object', additionalProperties: false, required: ['data'], properties: { data: careSchema } }, example: answer }],
+    errors: ['gift_not_found', ...errors],
+    async handle(call) {
+      const giftId = giftIdOf(call.params['giftId'] ?? '');
+      if (giftId === undefined) throw new Refusal('gift_not_found');
+      const { own, replayed } = await run(giftId, contextOf(call, gifts.now()), call.body, (call.body['reason'] as string).trim());
+      const position = own.at(-1)?.position;
+      if (position !== undefined && own.some(({ type }) => giftsProjection.types.includes(type))) await models.gifts.reached(position, POSITION_WAIT_MS);
+      return { status: 200, body: { data: await careView(deps, giftId, own) }, replayed, shown: 1, ...(position === undefined ? {} : { position }) };
+    },
+  }));
+}
+
+/** @throws HttpError unless there is exactly one */
+function receiverIn({ user_id, phone_number }: Call['body']): NewReceiver {
+  if ((user_id === undefined) === (phone_number === undefined)) throw new HttpError('schema', { message: 'give one of user_id or phone_number' });
+  return user_id === undefined ? { phone_number: phone_number as string } : { user_id: user_id as string };
+}

@@ -1,0 +1,156 @@
+/** Parked work: what process managers gave up, listed, shown, handed back or discarded by support. */
+import { eventView, type Sight } from '../../audit/eventView.js';
+import { parkedEntry, parkedView, type ParkedView } from '../../audit/parkedView.js';
+import { discardParked, findParked, type FoundWork, type ParkedOutcome, retryParked } from '../../commands/parkedWork.js';
+import { PARKED_NAMES } from '../../domain/parked.js';
+import type { Condition } from '../../ports/readStore.js';
+import { contextOf } from '../giftDeps.js';
+import { POSITION_WAIT_MS } from '../positions.js';
+import type { Call, Schema } from '../route.js';
+import { callerSchema, eventExample, eventSchema } from '../schemas/events.js';
+import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
+import type { OpsDeps } from './routes.js';
+
+const LIMIT = 100;
+const MAX_LIMIT = 1_000;
+const STATES = ['parked', 'retried', 'discarded'] as const;
+const ID: Schema = { type: 'string' };
+const TIME: Schema = { type: 'string', format: 'date-time' };
+
+const properties = {
+  id: { ...ID, description: 'One for each entity of a process manager, however often it is parked.' },
+  process: { enum: PARKED_NAMES, description: 'The process manager that gave it up.' },
+  step: { ...ID, description: 'What was tried.' },
+  entity: { ...ID, description: 'Whose step it is: a transaction, a gift whose receiver is to be told, a refund, a dispute.' },
+  transaction_id: ID,
+  state: { enum: STATES, description: '`parked`: it waits for a person; `retried`: its process manager has it again; `discarded`: nobody will do it.' },
+  cause: { ...ID, description: 'Why it could not be done.' },
+  times: { type: 'integer', minimum: 1, description: 'How often it has been parked in a row.' },
+  parked_at: { ...TIME, description: 'When it was parked last.' },
+  changed_at: { ...TIME, description: 'When anything last happened to it.' },
+  position: { ...ID, description: 'Where that stands in the log.' },
+  by: { anyOf: [callerSchema, { type: 'null' }], description: 'Who retried or discarded it last.' },
+  reason: { type: ['string', 'null'], description: 'Why they did.' },
+} as const satisfies Record<keyof ParkedView, Schema>;
+
+const parkedSchema: Schema = { title: 'ParkedWork', type: 'object', additionalProperties: false, required: Object.keys(properties), properties };
+const withEvents: Schema = {
+  title: 'ParkedWorkWithEvents', type: 'object', additionalProperties: false, required: [...Object.keys(properties), 'events'],
+  properties: { ...properties, events: { type: 'array', items: eventSchema, description: 'Its events, in order.' } },
+};
+
+const example: ParkedView = {
+  id: '3f0b8a1de29c4f7d5a6b90c1e2d3f4a5', process: 'purchase', step: 'charge', entity: '6ec0bd7f11c043da975e2a8ad9ebae0b', transaction_id: '6ec0bd7f11c043da975e2a8ad9ebae0b',
+  state: 'parked', cause: 'the provider was in trouble for 24 hours', times: 1, parked_at: '2026-05-04T12:30:00.000Z', changed_at: '2026-05-04T12:30:00.000Z', position: '0000000000001042', by: null, reason: null,
+};
+const exampleEvent = {
+  ...eventExample, stream: 'parked-purchase', type: 'WorkParked', by: { user: 'system:purchase-process' },
+  data: { entity: example.entity, transaction_id: example.transaction_id, step: example.step, cause: example.cause, event_id: '5f1c', times: 1 },
+};
+const retriedExample = { ...example, state: 'retried', by: { user: 'sue', client: 'desk', roles: ['support'] }, reason: 'the provider is up again' };
+
+const oneOf = (schema: Schema): Schema => ({ type: 'object', additionalProperties: false, required: ['data'], properties: { data: schema } });
+const params = { parkedId: 'The id of the parked work, or of its gift, transaction, refund or dispute.' };
+const body: Schema = { type: 'object', additionalProperties: false, required: ['reason'], properties: { reason: reasonProperty } };
+
+/** The routes. */
+export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): OpsRoute[] {
+  const deps = { events, parked: models.parked };
+
+  const decided = async (call: Call, sight: Sight, decide: typeof retryParked): Promise<OpsAnswer> => {
+    const reason = (call.body['reason'] as string).trim();
+    const outcome = await decide(deps, call.params['parkedId'] ?? '', contextOf(call, gifts.now()), reason);
+    const position = outcome.own?.position;
+    if (position !== undefined) await models.parked.reached(position, POSITION_WAIT_MS);
+    return { status: 200, body: { data: shown(outcome, sight) }, replayed: outcome.replayed, shown: 1, ...(position === undefined ? {} : { position }) };
+  };
+
+  return [
+    {
+      method: 'GET',
+      path: '/ops/parked',
+      summary: 'Parked work',
+      description: 'What process managers could not do and gave up, so that it waits for a person, in order of its last event. `next` is the `after` of the following page.',
+      tag: 'Parked work',
+      roles: ['support', 'auditor'],
+      query: {
+        type: 'object',
+        properties: {
+          state: { type: 'string', enum: [...STATES, 'all'], default: 'parked', description: 'How it stands.' },
+          process: { type: 'string', enum: PARKED_NAMES, description: 'Only of this process manager.' },
+          after: { type: 'string', maxLength: 32, description: 'Only what stands after this position.' },
+          limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: LIMIT, description: 'How many a page holds.' },
+        },
+      },
+      answers: [
+        {
+          status: 200,
+          description: 'The parked work.',
+          schema: {
+            type: 'object', additionalProperties: false, required: ['data', 'next'],
+            properties: { data: { type: 'array', items: parkedSchema }, next: { type: ['string', 'null'], description: '`after` of the next page; null on the last.' } },
+          },
+          example: { data: [example], next: null },
+        },
+      ],
+      errors: [],
+      async handle({ query }) {
+        const { state, process, after } = query as { readonly state: string; readonly process?: string; readonly after?: string };
+        const limit = query['limit'] as number;
+        const where: Record<string, Condition> = {
+          ...(process === undefined ? {} : { name: process }), ...(state === 'all' ? {} : { state }), ...(after === undefined ? {} : { changed: { gt: after } }),
+        };
+        const found = await models.parked.find({ where, sort: [['changed', 1]], limit: limit + 1 });
+        const page = found.slice(0, limit).map(({ id, body: document }) => parkedView({ id, document }));
+        return { status: 200, body: { data: page, next: found.length > limit ? (page.at(-1)?.position ?? null) : null }, shown: page.length };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/ops/parked/:parkedId',
+      summary: 'One piece of parked work',
+      description: 'With its events: each time it was parked and why, who retried or discarded it and why.',
+      tag: 'Parked work',
+      roles: ['support', 'auditor'],
+      params,
+      answers: [{ status: 200, description: 'The work.', schema: oneOf(withEvents), example: { data: { ...example, events: [exampleEvent] } } }],
+      errors: ['parked_work_not_found'],
+      async handle(call, sight) {
+        return { status: 200, body: { data: shown(await findParked(deps, call.params['parkedId'] ?? ''), sight) }, shown: 1 };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/ops/parked/:parkedId/retry',
+      summary: 'Retry parked work',
+      description: 'Hands it back to its process manager, which goes on from what the log and the provider say: nobody is charged, told or refunded twice. If it fails again it is parked again, with the count in `times`. ' +
+        'What has been handed back already stays so. Discarded work may be retried, except the telling of a receiver: that is asked for anew by `resend`.',
+      tag: 'Parked work',
+      roles: ['support'],
+      params,
+      body,
+      bodyExample: { reason: 'the provider is up again' },
+      answers: [{ status: 200, description: 'It has been handed back.', schema: oneOf(withEvents), example: { data: { ...retriedExample, events: [exampleEvent] } } }],
+      errors: ['parked_work_not_found', 'work_discarded'],
+      handle: async (call, sight) => decided(call, sight, retryParked),
+    },
+    {
+      method: 'POST',
+      path: '/ops/parked/:parkedId/discard',
+      summary: 'Discard parked work',
+      description: 'Takes it off the list for good: a person has seen to it, or decided that it need not be done. It stays in the log, with who and why. A telling is recorded as failed.',
+      tag: 'Parked work',
+      roles: ['support'],
+      params,
+      body,
+      bodyExample: { reason: 'told by telephone' },
+      answers: [{ status: 200, description: 'It is discarded.', schema: oneOf(withEvents), example: { data: { ...retriedExample, state: 'discarded', events: [exampleEvent] } } }],
+      errors: ['parked_work_not_found', 'work_retried'],
+      handle: async (call, sight) => decided(call, sight, discardParked),
+    },
+  ];
+}
+
+function shown({ id, history }: FoundWork | ParkedOutcome, sight: Sight): object {
+  return { ...parkedView(parkedEntry(id, history)), events: history.map((event) => eventView(event, sight)) };
+}

@@ -1,0 +1,39 @@
+/** A gift after support has seen to it: how it stands, and what was recorded. */
+import { foundGift } from '../commands/loadGift.js';
+import type { CareDeps } from '../commands/careForGift.js';
+import { giftStream } from '../domain/gift.js';
+import type { RecordedEvent } from '../ports/eventStore.js';
+import { type EventView, eventView } from './eventView.js';
+
+/** The gift, as support sees it. */
+export interface CareView {
+  readonly gift_id: string;
+  readonly transaction_id: string;
+  /** As the API calls it. */
+  readonly gift_status: 'pending' | 'sent' | 'redeemed' | 'cancelled';
+  /** Who it is for: a user, whoever has a phone number, or whoever claims it. */
+  readonly receiver: 'user' | 'phone number' | 'nobody';
+  readonly receiver_id: string | null;
+  /** The last valid day (UTC). */
+  readonly expiry_date: string;
+  /** The causes that block it, in order of time. */
+  readonly blocked_by: readonly string[];
+  /** What was recorded, now or by an earlier run of the same command; none: the gift was so already. */
+  readonly events: readonly EventView[];
+}
+
+/** Shows it. @throws Refusal `gift_not_found`; UnavailableError */
+export async function careView(deps: CareDeps, giftId: string, own: readonly RecordedEvent[]): Promise<CareView> {
+  const { gift, payment } = await foundGift(deps, giftId, await deps.events.read(giftStream(giftId)));
+  const { user_id, phone_hash } = gift.issued.receiver;
+  return {
+    gift_id: giftId,
+    transaction_id: gift.issued.transaction_id,
+    gift_status: payment === 'pending' ? 'pending' : payment === 'declined' ? 'cancelled' : gift.status === 'issued' ? 'sent' : gift.status,
+    receiver: user_id !== undefined ? 'user' : phone_hash !== undefined ? 'phone number' : 'nobody',
+    receiver_id: user_id ?? null,
+    expiry_date: gift.issued.expires_on,
+    blocked_by: gift.blockedBy ?? [],
+    events: own.map((event) => eventView(event, { personal: false })),
+  };
+}
