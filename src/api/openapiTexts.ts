@@ -11,6 +11,8 @@ export const TAGS: Readonly<Record<string, string>> = {
   Webhooks: 'What the providers of payments and messages call.',
   'Map tiles': 'Where the stores are.',
   Refunds: 'For support: cancelling gifts and giving their price back, once, whatever happens.',
+  'Parked work': 'For support: what the service could not do and gave up, to be retried or discarded. Nothing is dropped silently.',
+  Support: 'For support: single gifts. Who did what and why stands in the gift\'s history.',
   Audit: 'For auditors: who did what, when and by whose authority. Every call leaves a record of who saw what.',
 };
 

@@ -1,13 +1,12 @@
 /** `gift purchases refund TRANSACTION` and `gift purchases refunds TRANSACTION`: what `/ops/transactions/{id}/refund` and its list do. */
 import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
-import { ERRORS } from '../api/errors.js';
 import { listRefunds, refundGifts, type RefundStanding } from '../commands/refundGifts.js';
 import { giftIdOf } from '../domain/giftIds.js';
-import { Refusal } from '../domain/refusal.js';
 import { withLog } from './engines.js';
 import { neededReason } from './exports.js';
 import { jsonLine, tableLines } from './output.js';
+import { toldRefusal } from './refusals.js';
 import { CommandFailure, commandLineCaller, EXIT, type Terminal, writeLines } from './terminal.js';
 
 const WAIT_S = 30;
@@ -52,7 +51,7 @@ export function refundsCommand(terminal: Terminal): Command {
 Example:
   $ gift purchases refunds 6ec0bd7f11c043da975e2a8ad9ebae0b`)
     .action(async (transaction: string, { json }: { readonly json?: true }) => {
-      const refunds = await withLog(terminal, ({ events }) => listRefunds(events, transaction)).catch(told);
+      const refunds = await withLog(terminal, ({ events }) => listRefunds(events, transaction)).catch(toldRefusal);
       const rows = refunds.map(({ id, status, amount, giftIds, provider, ref, code }) => [id, status, pounds(amount), giftIds.length, provider ?? '', ref ?? code ?? '']);
       const lines = json === true ? refunds.map((one) => jsonLine(asJson(transaction, one))) : tableLines(['refund', 'status', 'amount', 'gifts', 'provider', 'reference'], rows);
       await writeLines(terminal.stdout, lines);
@@ -70,16 +69,11 @@ async function runRefund(terminal: Terminal, transactionId: string, { gift, void
   const commandId = randomUUID();
   const context = { commandId, correlationId: commandId, by: commandLineCaller(), now: new Date().toISOString() };
   const order = { transactionId, voided: voided === true, reason: text, ...(giftIds === undefined ? {} : { giftIds }) };
-  const { refund } = await withLog(terminal, ({ events }) => refundGifts(events, context, order, { ms: Number(wait) * 1_000, signal: terminal.signal })).catch(told);
+  const { refund } = await withLog(terminal, ({ events }) => refundGifts(events, context, order, { ms: Number(wait) * 1_000, signal: terminal.signal })).catch(toldRefusal);
   await writeLines(terminal.stdout, json === true ? [jsonLine(asJson(transactionId, refund))] : inWords(refund));
   if (refund.status === 'refused') throw new CommandFailure(`${refund.provider} refuses: ${refund.code}; the gifts are cancelled and the refund is parked (gift parked list)`);
   if (refund.status === 'nothing') throw new CommandFailure('nothing was refunded: no gift could be cancelled');
   if (terminal.signal.aborted) throw new CommandFailure('interrupted: the refund goes on', EXIT.interrupted);
-}
-
-function told(error: unknown): never {
-  if (error instanceof Refusal) throw new CommandFailure(ERRORS[error.code][1]);
-  throw error;
 }
 
 const pounds = (pence: number): string => (pence / 100).toFixed(2);
