@@ -7,6 +7,7 @@ import { withLog } from './engines.js';
 import { accessRequest, cliAccess, outputOptions } from './exports.js';
 import { csvLine, jsonLine, tableLines } from './output.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
+import { isDay } from './times.js';
 
 interface AccessFlags {
   readonly day?: string;
@@ -29,8 +30,7 @@ Example:
 
 async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> {
   const day = flags.day ?? new Date().toISOString().slice(0, 10);
-  const known = /^\d{4}-\d\d-\d\d$/.test(day) && !Number.isNaN(Date.parse(day)) && new Date(day).toISOString().startsWith(day);
-  if (!known) throw new CommandFailure(`--day ${JSON.stringify(day.slice(0, 40))} is not a day: give one such as 2026-05-04`, EXIT.usage);
+  if (!isDay(day)) throw new CommandFailure(`--day ${JSON.stringify(day.slice(0, 40))} is not a day: give one such as 2026-05-04`, EXIT.usage);
   await withLog(terminal, async ({ events }) => {
     const views = (await events.read(accessStream(day))).map((event) => eventView(event, { personal: false }));
     const access = cliAccess(events);

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { type CareView, careView } from '../audit/careView.js';
-import { blockGift, supportCause, unblockGift } from '../commands/blockGift.js';
+import { blockGift, supportCause, TICKET_ID, unblockGift } from '../commands/blockGift.js';
 import type { CommandContext } from '../commands/context.js';
 import { extendGift } from '../commands/extendGift.js';
 import type { Handled } from '../commands/handle.js';
@@ -17,6 +17,7 @@ import { neededReason, outputOptions } from './exports.js';
 import { jsonLine } from './output.js';
 import { refusalInWords, toldRefusal } from './refusals.js';
 import { CommandFailure, commandLineCaller, EXIT, type Terminal, writeLines } from './terminal.js';
+import { isDay } from './times.js';
 
 interface CareFlags {
   readonly reason?: string;
@@ -144,13 +145,9 @@ async function runTicket(terminal: Terminal, { name, check, run, done, already }
 }
 
 function checkTicket({ ticket }: CareFlags): void {
-  if (ticket !== undefined && !/^[A-Za-z0-9._#-]{1,64}$/.test(ticket)) throw new CommandFailure('--ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -', EXIT.usage);
+  if (ticket !== undefined && !TICKET_ID.test(ticket)) throw new CommandFailure('--ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -', EXIT.usage);
 }
 
 function blockedBy({ blocked_by }: CareView): string {
   return blocked_by.length === 0 ? 'nothing blocks it' : `it is blocked by ${blocked_by.join(', ')}`;
-}
-
-function isDay(text: string): boolean {
-  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text);
 }

@@ -13,6 +13,11 @@ export function instantOf(zone: string, text: string, edge: 'first' | 'last', op
   return inWords(option, () => its.instant(text, edge));
 }
 
+/** Whether a text is a day such as `2026-05-04`. */
+export function isDay(text: string): boolean {
+  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text);
+}
+
 function inWords<T>(option: string, read: () => T): T {
   try {
     return read();

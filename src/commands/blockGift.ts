@@ -8,6 +8,9 @@ import type { Handled } from './handle.js';
 /** The cause of support's own blocks: `support`, or a ticket's, `support:{ticket}`. */
 export const supportCause = (ticket?: string): string => (ticket === undefined ? 'support' : `support:${ticket}`);
 
+/** What names a ticket. */
+export const TICKET_ID = /^[A-Za-z0-9._#-]{1,64}$/;
+
 /** The cause of a payment dispute. */
 export const disputeCause = (disputeId: string): string => `dispute:${disputeId}`;
 

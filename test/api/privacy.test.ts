@@ -17,7 +17,7 @@ const test = suite('privacy');
 let service: Service;
 
 const hashed = (secret: string): string => hashSync(secret, { memoryCost: 64, timeCost: 1, parallelism: 1 });
-const PHONES = { mia: '+447700900211', olivia: '+447700900212', nobody: '+447700900213', failing: '+15005550001' };
+const PHONES = { mia: '+447700900211', olivia: '+447700900212', nobody: '+447700900213', failing: '+15005550001', moved: '+447700900214' };
 const person = (id: string, more: object = {}): object => ({ id, username: `${id}@test.example`, password_hash: hashed(`${id}-password`), name: `${id} Personal-Name`, ...more });
 const KEYS = { TOKEN_KEY: 'token-key-of-the-privacy-test-0123456789', HASH_KEY: 'hash-key-of-the-privacy-test-0123456789' };
 
@@ -114,6 +114,7 @@ test.before(async () => {
     { id: hidden, message: 'Wish-hidden-333', sender: 'noah', owner: 'noah', receiver: {} },
     { id: flaky, message: 'Wish-flaky-4444', sender: 'olivia', owner: undefined, receiver: {} },
   );
+  await movedGift();
   const declined = await hear('olivia', 'POST', '/api/v2/transactions', purchaseOf('p-qr', [{ user_id: 'zed' }], { message: 'Wish-declined-5', reference: 'pm_card_visa_chargeDeclined' }));
   assert.equal(declined.status, 402);
   for (const [index, gift] of gifts.entries()) {
@@ -126,6 +127,17 @@ test.before(async () => {
   await eventually(async () => (service.log.some((line) => line.includes('simulated notification failed')) ? true : undefined));
 });
 test.after(() => service.close());
+
+/** Support gives a gift to another number, which stands in the log alone. */
+async function movedGift(): Promise<void> {
+  const [moved = ''] = await bought('noah', 'p-qr', 'Wish-moved-8888', [{ phone_number: PHONES.nobody }]);
+  await eventually(async () => ((await service.events.read(`notification-${moved}`)).length === 2 ? true : undefined));
+  assert.equal((await hear('helper', 'POST', `/ops/gifts/${moved}/reassign`, { phone_number: PHONES.moved, reason: 'typing error' }, 'privacy-key-moved')).status, 200);
+  gifts.push({ id: moved, message: 'Wish-moved-8888', sender: 'noah', owner: undefined, receiver: {} });
+  for (const [what, body] of [['resend', {}], ['block', { ticket: 'T-1' }], ['unblock', { ticket: 'T-1' }], ['extend', { expiry_date: '2031-01-01' }]] as const) {
+    await hear('helper', 'POST', `/ops/gifts/${moved}/${what}`, { reason: 'ticket 1', ...body });
+  }
+}
 
 /** Every caller asks every operation of the description about every gift and purchase, with every relation. */
 async function everyoneAsksEverything(): Promise<void> {
@@ -215,7 +227,7 @@ test('the scenario holds something of every class', async () => {
   const found = new Set((await classified()).map(({ event, path }) => `${event.type} ${path}`));
   for (const one of [
     'GiftsPurchased seed', 'GiftsPurchased message', 'GiftsPurchased receivers[].phone_number', 'UserAdded password_hash', 'UserAdded username', 'UserAdded name', 'UserAdded phone_number', 'UserAdded device_tokens[]',
-    'ClientAdded secret_hash', 'PaymentMethodAdded customer', 'VoucherCodeAdded code', 'VoucherCodeAdded pin', 'VoucherAssigned code', 'VoucherAssigned pin',
+    'ClientAdded secret_hash', 'PaymentMethodAdded customer', 'VoucherCodeAdded code', 'VoucherCodeAdded pin', 'VoucherAssigned code', 'VoucherAssigned pin', 'GiftReassigned phone_number',
   ]) assert.ok(found.has(one), one);
   assert.ok(heard.length > 1_000, String(heard.length));
   assert.ok(heard.filter(({ reply }) => reply.status === 200).length > 300);

@@ -1,6 +1,6 @@
 /** The commonest tickets: tell the receiver again, give a gift to another one, let it be valid for longer, block it, free it. */
 import { type CareView, careView } from '../../audit/careView.js';
-import { blockGift, supportCause, unblockGift } from '../../commands/blockGift.js';
+import { blockGift, supportCause, TICKET_ID, unblockGift } from '../../commands/blockGift.js';
 import type { CommandContext } from '../../commands/context.js';
 import { extendGift } from '../../commands/extendGift.js';
 import type { Handled } from '../../commands/handle.js';
@@ -42,7 +42,7 @@ const exampleWith = (type: string, data: object, more: Partial<CareView> = {}): 
 });
 
 const ticketProperty = {
-  type: 'string', pattern: '^[A-Za-z0-9._#-]{1,64}$', description: 'The ticket that asks for it: a cause of its own beside others. The same ticket frees it.',
+  type: 'string', pattern: TICKET_ID.source, description: 'The ticket that asks for it: a cause of its own beside others. The same ticket frees it.',
   'x-errors': { pattern: 'ticket must be 1 to 64 of A-Z, a-z, 0-9, ., _, # and -' },
 } as const satisfies Schema;
 

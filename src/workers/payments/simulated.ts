@@ -8,7 +8,7 @@ import type {
   AuthenticationReply, ChargeCancellation, ChargeLookup, ChargeLookupReply, ChargeReply, ChargeRequest, PaymentActionReply, PaymentActionRequest, PaymentSearch, PaymentSearchReply, RefundLookup,
   RefundLookupReply, RefundReply, RefundRequest,
 } from '../messages.js';
-import { refuseForeign } from '../trouble.js';
+import { RefusedError, refuseForeign } from '../trouble.js';
 import { afterAuthentication, declineCodeOf, needsAuthentication } from './testCards.js';
 
 /** Answers to charges and refunds. */
@@ -40,7 +40,12 @@ export type SimulatedEntry<R extends object> = R & { readonly amount?: number; r
 
 const LEDGER_MS = 48 * 3_600_000;
 const SLOW_MS = 3_000;
-const FLAKY_FAILURES = 2;
+/** The cards that fail so many times before they are charged, with what is said then: that passes; that is parked each time, and asked for again by a retry. */
+const FAILING: Readonly<Record<string, () => Error>> = {
+  pm_card_flaky: () => new Error('the simulated provider is in trouble'),
+  pm_card_parked: () => new RefusedError('the simulated provider does not take this request'),
+};
+const FAILURES = 2;
 /** Refunds to it fail. */
 const REFUND_FAILS = 'pm_card_refundFail';
 
@@ -62,7 +67,8 @@ export interface SimulatedPayments extends PaymentProvider {
 }
 
 /**
- * The provider. `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged, `pm_card_refundFail` is charged and can't be refunded.
+ * The provider. `pm_card_slow` takes 3 s, `pm_card_flaky` fails twice before it is charged, `pm_card_parked` is refused twice (and parked each time)
+ * before it is charged, `pm_card_refundFail` is charged and can't be refunded.
  * @param records its ledger, kept for 48 h. `now`: milliseconds since the epoch.
  */
 export function simulatedPayments(records: Records, now: () => number): SimulatedPayments {
@@ -70,13 +76,15 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
 
   const refundKey = (refundId: string, attempt: number): string => `${REFUND_PREFIX}${refundId}/${attempt}`;
 
-  const trouble = async (transactionId: string): Promise<void> => {
+  const trouble = async (transactionId: string, reference: string): Promise<void> => {
+    const failure = Object.hasOwn(FAILING, reference) ? FAILING[reference] : undefined;
+    if (failure === undefined) return;
     const key = `chargeFailures/${transactionId}`;
     const failures = await records.get<number>(key);
     const count = (failures?.value ?? 0) + 1;
-    if (count > FLAKY_FAILURES) return;
+    if (count > FAILURES) return;
     await records.put(key, count, { expiresAt: now() + LEDGER_MS });
-    throw new Error('the simulated provider is in trouble');
+    throw failure();
   };
 
   /** Keeps an answer, unless another one has been kept meanwhile. @returns the one that holds */
@@ -97,7 +105,7 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
       const known = await records.get<Entry>(keyOf(transaction_id));
       if (known !== undefined) return replyOf(known.value);
       if (payment_reference === 'pm_card_slow') await sleep(SLOW_MS);
-      if (payment_reference === 'pm_card_flaky') await trouble(transaction_id);
+      await trouble(transaction_id, payment_reference);
       if (needsAuthentication(payment_reference)) {
         const waiting = { outcome: 'authentication', provider: PROVIDER, payment_id: idOf(transaction_id), action: ACTION, simulated: true, reference: payment_reference } as const;
         return replyOf(await keep(transaction_id, { ...waiting, ...asked }, 0));
