@@ -4,10 +4,10 @@
  */
 import type { GiftIssued } from '../domain/gift.js';
 import { attemptOf } from '../domain/notification.js';
-import { parkedId, parkedNameOf, type WorkParked, type WorkRetried } from '../domain/parked.js';
+import { parkedId, type ParkedName, parkedNameOf, type WorkParked, type WorkRetried } from '../domain/parked.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { FeedEvent, Intent } from './feed.js';
-import { LATE_MONEY_STEPS, type LateMoneyTrigger, type LateMoneyWork, overLateMoney, reactToLateMoney, resumeLateMoney } from './lateMoney.js';
+import { LATE_MONEY_STEPS, type LateMoneyTrigger, type LateMoneyWork, overLateMoney, parkLateMoneyAs, reactToLateMoney, resumeLateMoney } from './lateMoney.js';
 import { type NotificationWork, reactToNotification, resumeNotification } from './notification.js';
 import { type PurchaseTrigger, type PurchaseWork, reactToPurchase, resumePurchase } from './purchase.js';
 import { reactToRefund, type RefundTrigger, type RefundWork } from './refund.js';
@@ -42,9 +42,11 @@ export function openWork(from: Position | undefined): OpenWork {
   const retellings = openRetellings();
   /** Purchases whose history is being read. */
   const reading = new Set<PurchaseEntry>();
-  /** By the id of parked work: how often it has been parked, from its retry on. */
+  /** By the id of parked work: how often it has been parked in a row, from its retry until it is done or parked again. */
   const parkings = new Map<string, number>();
   let position = from;
+
+  const forgetParking = (name: ParkedName, entity: string): void => void parkings.delete(parkedId(name, entity));
 
   const keep = <W>(entries: Map<string, Entry<W>>, id: string, work: W | undefined, at: string): void => {
     const entry = entries.get(id);
@@ -58,6 +60,7 @@ export function openWork(from: Position | undefined): OpenWork {
     if (entry === undefined) return;
     purchases.delete(transactionId);
     reading.delete(entry);
+    forgetParking('purchase', transactionId);
   };
 
   const wait = (transactionId: string, event: RecordedEvent, step: string): readonly Intent[] => {
@@ -84,6 +87,7 @@ export function openWork(from: Position | undefined): OpenWork {
   const moveRefund = (refundId: string, transactionId: string, event: RecordedEvent): readonly Intent[] => {
     const { work, intents } = reactToRefund(refunds.get(refundId)?.work, event as unknown as RefundTrigger, refundId, transactionId, seenOf(event));
     keep(refunds, refundId, work, event.at);
+    if (work === undefined) forgetParking('refund', refundId);
     return intents;
   };
 
@@ -106,7 +110,7 @@ export function openWork(from: Position | undefined): OpenWork {
   const parked = ({ entity, transaction_id, step }: WorkParked['data'], event: RecordedEvent): readonly Intent[] => {
     const name = parkedNameOf(event.stream);
     if (name === undefined) return [];
-    parkings.delete(parkedId(name, entity));
+    forgetParking(name, entity);
     if (LATE_MONEY_STEPS.has(step)) return moveLate(transaction_id, event);
     if (name === 'refund') return moveRefund(entity, transaction_id, event);
     if (name === 'notification') {
@@ -229,9 +233,14 @@ export function openWork(from: Position | undefined): OpenWork {
     lateMoneyDone(transactionId, key) {
       const entry = late.get(transactionId);
       if (entry !== undefined) keep(late, transactionId, overLateMoney(entry.work, key), entry.at);
+      const { name, entity } = parkLateMoneyAs(transactionId, key);
+      forgetParking(name, entity);
     },
     retelling: (giftId) => retellings.get(giftId),
-    retold: (giftId, generation) => retellings.end(giftId, generation),
+    retold(giftId, generation) {
+      retellings.end(giftId, generation);
+      if (retellings.get(giftId) === undefined) forgetParking('notification', giftId);
+    },
     reopening: (transactionId) => purchases.get(transactionId)?.reopening,
     beginReopen(transactionId) {
       const entry = purchases.get(transactionId);

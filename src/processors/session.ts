@@ -82,7 +82,6 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
   const shared = { ...deps, writer, mayAct, senderName, wallets: walletPayments(events, writer) };
   const { takeOn, takeOnAnew, takeBack, stop } = jobRunner({ writer, logger, now, patience, tally, mayAct, signal, timesParked: open.timesParked });
 
-
   const chargeJob = (transactionId: string, resumed: boolean): Job => ({
     key: `charge/${transactionId}`,
     pool: pools.charge,

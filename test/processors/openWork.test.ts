@@ -185,6 +185,10 @@ test('whoever is to be told again holds the checkpoint back until nothing is lef
   open.apply(happened('gift-g1', 'GiftReassigned', { transaction_id: 'a' }));
   open.apply(parked('g1', 'a'));
   assert.is(open.size, 0);
+  open.apply(retried('notification', 'g1', 'tell', 4));
+  assert.is(open.timesParked('notification', 'g1'), 4);
+  open.retold('g1', open.retelling('g1')?.generation ?? 0);
+  assert.is(open.timesParked('notification', 'g1'), 0, 'what is parked later is parked for the first time');
 });
 
 test('refunds and late money that are retried are open again; of work of unknown processes nothing is known', () => {
@@ -195,6 +199,7 @@ test('refunds and late money that are retried are open again; of work of unknown
   assert.equal(open.apply(retried('dispute', 'dp', 'dispute', 2)), [{ do: 'late money', transactionId: 'a', key: 'dispute:dp' }]);
   assert.equal([open.size, open.timesParked('dispute', 'dp')], [2, 2]);
   open.lateMoneyDone('a', 'dispute:dp');
+  assert.is(open.timesParked('dispute', 'dp'), 0, 'it is done');
   open.apply(happened('parked-refund', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'provider refund' }));
   open.apply(happened('parked-refund', 'WorkParked', { entity: 'r1', transaction_id: 'a', step: 'refund' }));
   assert.is(open.size, 0);
