@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { suite } from 'uvu';
+import { loadConfig } from '../../src/config.js';
 import { parkedId } from '../../src/domain/parked.js';
+import { openEventStore } from '../../src/engines.js';
 import { type Ran, gift } from '../support/cli.js';
+import { openTestEngines } from '../support/engines.js';
 import { parkedPurchase, parkedRefund, parkedTimes, startWithTrouble } from '../support/parkedWork.js';
 import { type Json, type Service, eventually, startService } from '../support/service.js';
 
@@ -147,19 +153,26 @@ test('help shows an example of each', async () => {
 });
 
 test('it works without a running service, whose read model then stands still', async () => {
-  const own = await startService({ env: { CHARGE_WAIT_MS: '50', ROLES: 'api,processor,worker,projector' } });
-  const settings = own.settings;
-  const metadata = { commandId: 'x', correlationId: 'x', by: { user: 'system:purchase-process' } };
-  const data = { entity: 'tx-1', transaction_id: 'tx-1', step: 'charge', cause: 'down', event_id: 'e' };
-  const event = { type: 'WorkParked', at: new Date().toISOString(), data, metadata };
-  await own.events.append('parked-refund', [{ ...event, id: crypto.randomUUID() }], 'any');
-  await own.events.append('parked-purchase', [{ ...event, id: crypto.randomUUID() }], 'any');
-  const run = async (...args: readonly string[]): Promise<Ran> => gift(settings, ['parked', ...args]);
-  assert.equal((await run('discard', 'tx-1', ...REASON)).code, 0);
-  assert.deepEqual(((await run('list', '--json')).records() as Json[]).map(({ process }) => process), ['refund'], 'of two with the same id the one that waits is meant');
-  assert.equal((await run('discard', 'tx-1', ...REASON)).code, 0);
-  assert.equal((await run('list')).out, 'no work waits for a person\n');
+  const dataDir = mkdtempSync(join(tmpdir(), 'cli-parked-'));
+  const engines = await openTestEngines();
+  const own = await startService({ dataDir, engines, split: false });
+  const { settings } = own;
   await own.close();
+  const events = await openEventStore(loadConfig(settings));
+  try {
+    const metadata = { commandId: 'x', correlationId: 'x', by: { user: 'system:purchase-process' } };
+    const data = { entity: 'tx-1', transaction_id: 'tx-1', step: 'charge', cause: 'down', event_id: 'e' };
+    for (const name of ['refund', 'purchase']) await events.append(`parked-${name}`, [{ id: crypto.randomUUID(), type: 'WorkParked', at: new Date().toISOString(), data, metadata }], 'any');
+    const run = async (...args: readonly string[]): Promise<Ran> => gift(settings, ['parked', ...args]);
+    assert.equal((await run('retry', 'tx-1', ...REASON)).code, 0);
+    assert.deepEqual(((await run('list', '--json')).records() as Json[]).map(({ process }) => process), ['refund']);
+    assert.match((await run('discard', 'tx-1', ...REASON)).out, /: refund charge of tx-1 discarded/, 'of two with the same id the one that waits is meant');
+    assert.equal((await run('list')).out, 'no work waits for a person\n');
+  } finally {
+    await events.close();
+    await engines.close();
+    rmSync(dataDir, { recursive: true });
+  }
 });
 
 test.run();
