@@ -70,6 +70,9 @@ export const ERRORS = {
   idempotency_key_reused: [422, 'Idempotency key already used with another request.'],
 } as const satisfies Record<Refusal['code'], readonly [number, string]> & Record<string, readonly [number, string]>;
 
+/** Conflicts that end by themselves within moments. */
+const PASSING: ReadonlySet<ErrorCode> = new Set(['gift_being_told', 'transaction_pending']);
+
 /** The name of an error. */
 export type ErrorCode = keyof typeof ERRORS;
 
@@ -106,8 +109,7 @@ export function answerOf(error: unknown): ErrorAnswer {
     return { status, code: error.code, message: error.message, headers: error.headers, unforeseen: false, ...(error.more === undefined ? {} : { more: error.more }) };
   }
   if (error instanceof Refusal) {
-    const [status, message] = ERRORS[error.code];
-    return { status, code: error.code, message, headers: {}, unforeseen: false };
+    return table(error.code, PASSING.has(error.code) ? { 'Retry-After': '1' } : {}, false);
   }
   if (error instanceof UnavailableError) return table('unavailable', { 'Retry-After': '1' }, true);
   if (error instanceof EventTooLargeError) return table('request_too_large', {}, false);

@@ -102,6 +102,7 @@ test.before(async () => {
   const [named = '', phoned = '', nobodys = '', shared = '', own = ''] = await bought('olivia', 'p-pin', 'Wish-for-many-1', [{ user_id: 'mia' }, { phone_number: PHONES.mia }, { phone_number: PHONES.nobody }, {}, { phone_number: PHONES.olivia }]);
   const [claimed = ''] = await bought('noah', 'p-qr', 'Wish-claimed-22', [{}]);
   const [hidden = ''] = await bought('noah', 'p-qr', 'Wish-hidden-333', [{}], 'pm_card_visa');
+  await movedGift();
   const [flaky = ''] = await bought('olivia', 'p-qr', 'Wish-flaky-4444', [{ phone_number: PHONES.failing }], 'pm_card_flaky');
   assert.equal((await hear('mia', 'POST', `/api/v2/gifts/${claimed}/claim`)).status, 200);
   gifts.push(
@@ -114,7 +115,6 @@ test.before(async () => {
     { id: hidden, message: 'Wish-hidden-333', sender: 'noah', owner: 'noah', receiver: {} },
     { id: flaky, message: 'Wish-flaky-4444', sender: 'olivia', owner: undefined, receiver: {} },
   );
-  await movedGift();
   const declined = await hear('olivia', 'POST', '/api/v2/transactions', purchaseOf('p-qr', [{ user_id: 'zed' }], { message: 'Wish-declined-5', reference: 'pm_card_visa_chargeDeclined' }));
   assert.equal(declined.status, 402);
   for (const [index, gift] of gifts.entries()) {
@@ -133,6 +133,7 @@ async function movedGift(): Promise<void> {
   const [moved = ''] = await bought('noah', 'p-qr', 'Wish-moved-8888', [{ phone_number: PHONES.nobody }]);
   await eventually(async () => ((await service.events.read(`notification-${moved}`)).length === 2 ? true : undefined));
   assert.equal((await hear('helper', 'POST', `/ops/gifts/${moved}/reassign`, { phone_number: PHONES.moved, reason: 'typing error' }, 'privacy-key-moved')).status, 200);
+  await eventually(async () => ((await service.events.read(`notification-${moved}`)).length === 4 ? true : undefined));
   gifts.push({ id: moved, message: 'Wish-moved-8888', sender: 'noah', owner: undefined, receiver: {} });
   for (const [what, body] of [['resend', {}], ['block', { ticket: 'T-1' }], ['unblock', { ticket: 'T-1' }], ['extend', { expiry_date: '2031-01-01' }]] as const) {
     await hear('helper', 'POST', `/ops/gifts/${moved}/${what}`, { reason: 'ticket 1', ...body });

@@ -30,6 +30,8 @@ interface Context {
 
 const test = suite<Context>('cli/projections');
 const GIFTS = collectionOf(gifts);
+/** The version of `gifts`. */
+const V = gifts.version;
 const made = mkdtempSync(join(tmpdir(), 'cli-projections-'));
 const REASON = ['--reason', 'ticket 4711'];
 
@@ -65,16 +67,16 @@ const rebuilt = async (dir: string): Promise<number | undefined> => stores(dir, 
 test('rebuild and rollback, in words and as JSON', async ({ dir }) => {
   const words = await gift(dir, ['projections', 'rebuild', 'gifts', ...REASON], { tty: true });
   assert.is(words.code, 0, words.err);
-  assert.match(words.out, /^gifts: [\d,]+ events in [\d.]+ s; version 1, build 1 is in use; version 1 is kept for a day \(gift projections rollback gifts\)\n$/);
+  assert.match(words.out, new RegExp(`^gifts: [\\d,]+ events in [\\d.]+ s; version ${V}, build 1 is in use; version ${V} is kept for a day \\(gift projections rollback gifts\\)\\n$`));
   assert.match(words.err, /rebuilding gifts .*events.*left/);
   const json = await gift(dir, ['projections', 'rebuild', 'gifts', '--json']);
   assert.is(json.err, '');
   const lines = json.records();
-  assert.equal([lines.at(-1)?.['action'], lines.at(-1)?.['build'], lines.at(-1)?.['former'], lines.at(-1)?.['resumed']], ['done', 1_000_002, 1_000_001, false]);
+  assert.equal([lines.at(-1)?.['action'], lines.at(-1)?.['build'], lines.at(-1)?.['former'], lines.at(-1)?.['resumed']], ['done', V * 1_000_000 + 2, V * 1_000_000 + 1, false]);
   const building = lines.find(({ action }) => action === 'building');
   assert.ok(Number(building?.['events']) > 0 && building?.['events'] === building?.['total'], JSON.stringify(building));
-  assert.is((await gift(dir, ['projections', 'rollback', 'gifts'])).out, 'gifts: version 1, build 1 is in use again\n');
-  assert.equal((await gift(dir, ['projections', 'rollback', 'gifts', '--json'])).records(), [{ action: 'done', projection: 'gifts', build: 1_000_002, former: 1_000_001 }]);
+  assert.is((await gift(dir, ['projections', 'rollback', 'gifts'])).out, `gifts: version ${V}, build 1 is in use again\n`);
+  assert.equal((await gift(dir, ['projections', 'rollback', 'gifts', '--json'])).records(), [{ action: 'done', projection: 'gifts', build: V * 1_000_000 + 2, former: V * 1_000_000 + 1 }]);
   assert.is((await gift(dir, ['projections', 'verify', 'gifts'])).code, 0);
 });
 
@@ -175,7 +177,7 @@ test('the status shows a stuck projector as stuck, measured against the log', as
     assert.is(code, 0);
     const by = new Map(records().map((one) => [one['name'], one]));
     const model = by.get('gifts');
-    assert.equal([model?.['version'], model?.['build'], model?.['in_use'], model?.['lag_events'], model?.['lag_exact'], model?.['holder'], model?.['quarantined'], model?.['rebuild'], model?.['per_second']], [1, 0, true, 2, true, null, 1, null, 0]);
+    assert.equal([model?.['version'], model?.['build'], model?.['in_use'], model?.['lag_events'], model?.['lag_exact'], model?.['holder'], model?.['quarantined'], model?.['rebuild'], model?.['per_second']], [V, 0, true, 2, true, null, 1, null, 0]);
     assert.ok(Number(model?.['lag_seconds']) >= 90 && Number(model?.['lag_seconds']) < 150, String(model?.['lag_seconds']));
     assert.equal([by.get('accounts')?.['lag_events'], by.get('accounts')?.['lag_seconds']], [0, 0], 'nothing of it concerns them');
     const manager = by.get('purchase');
@@ -199,10 +201,10 @@ test('the status tells who works, how fast, and of a rebuild under way', async (
       const [words, json] = await Promise.all([gift(dir, ['projections', 'status']), gift(dir, ['projections', 'status', '--json'])]);
       writing = false;
       await writes;
-      assert.match(words.out, /^gifts +1, build 1 +yes .*the leader$/m);
+      assert.match(words.out, new RegExp(`^gifts +${V}, build 1 +yes .*the leader$`, 'm'));
       assert.match(words.out, /^purchase .*nobody$/m);
       assert.match(words.out, /transactions: rebuild to 2, build 7 is building, 50 of 200 events; nobody builds it: gift projections rebuild transactions goes on, --abort ends it; asked for by cli:ann@till at .*: why\[2J/);
-      assert.match(words.out, /gifts: version 1 is kept until/);
+      assert.match(words.out, new RegExp(`gifts: version ${V} is kept until`));
       const model = json.records().find(({ name }) => name === 'gifts');
       assert.ok(Number(model?.['per_second']) > 5, JSON.stringify(model));
       assert.is((model?.['former'] as { build: number } | undefined)?.build, 0);
@@ -258,7 +260,7 @@ test('interrupted, it says how it goes on; aborted, it is gone', async ({ dir })
   const other = await beside;
   assert.is(other.code, 1);
   assert.match(other.err, /was aborted; what was in use still is/);
-  assert.is(await rebuilt(dir), 1);
+  assert.is(await rebuilt(dir), V);
   const stopped = AbortSignal.abort();
   assert.is((await gift(dir, ['projections', 'verify', 'gifts'], { signal: stopped })).code, 130);
   const [id = ''] = await stores(dir, async ({ store }) => (await store.find(GIFTS, { limit: 1 })).map((one) => one.id));

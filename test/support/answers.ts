@@ -17,6 +17,9 @@ export function answerOf(reply: { readonly status: number; readonly text: string
 /** Words that tell of the inside: stacks, paths, statements, names of parts. */
 const INSIDE = /\bat [^"]*:\d+:\d+|node_modules|\/(?:work|src|dist|tmp|home|usr)\/|\.[jt]s:\d+|SQLITE|sqlite|\b(?:SELECT|INSERT INTO|UPDATE|DELETE FROM)\b|TypeError|RangeError|SyntaxError|Cannot read prop|is not a function|ENOENT|ECONN/;
 
+/** Conflicts that end by themselves: callers are told when to ask again. */
+export const PASSING: ReadonlySet<string> = new Set(['Request in progress.', 'the receiver is still being told.', 'transaction is not settled yet.']);
+
 /** The secure headers that every answer of the application carries. */
 export const SECURE_HEADERS: Readonly<Record<string, RegExp>> = {
   'x-content-type-options': /^nosniff$/,
@@ -41,7 +44,7 @@ export function checked(answer: AnyAnswer, what = ''): string | undefined {
   assert.ok(typeof body.error === 'string' && body.error !== '' && body.error.length <= 300, told);
   if (answer.status === 401) assert.equal(answer.header('www-authenticate'), 'Bearer', told);
   if (answer.status === 405) assert.match(answer.header('allow') ?? '', /^[A-Z]+(, [A-Z]+)*$/, told);
-  if (answer.status === 409 || answer.status === 429 || answer.status === 503) assert.match(answer.header('retry-after') ?? '', /^[1-9]\d*$/, told);
+  if (PASSING.has(body.error) || answer.status === 429 || answer.status === 503) assert.match(answer.header('retry-after') ?? '', /^[1-9]\d*$/, told);
   return body.error;
 }
 

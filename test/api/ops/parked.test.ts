@@ -113,7 +113,7 @@ test('page by page, by process and state', async () => {
   assert.deepEqual(await of('process=purchase'), all.filter(({ process, state }) => process === 'purchase' && state === 'parked'));
   assert.deepEqual(await of('process=dispute&state=all'), []);
   assert.deepEqual(await of('state=discarded'), all.filter(({ state }) => state === 'discarded'));
-  refused(await get('?state=lost'), 422, 'state must be one of parked, retried, discarded, all');
+  refused(await get('?state=lost'), 422, 'state must be parked or retried or discarded or all');
 });
 
 test('support decides, auditors look, others do neither; a reason is wanted', async () => {
