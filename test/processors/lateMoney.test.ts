@@ -62,7 +62,7 @@ test('what the stream says is done is over', () => {
 
 test('it is parked under what it is about', () => {
   assert.equal(parkLateMoneyAs('t', 'dispute:dp:1'), { name: 'dispute', entity: 'dp:1', step: 'dispute' });
-  assert.equal(parkLateMoneyAs('t', 'provider-refund'), { name: 'purchase', entity: 't', step: 'provider refund' });
+  assert.equal(parkLateMoneyAs('t', 'provider-refund'), { name: 'refund', entity: 't', step: 'provider refund' });
 });
 
 test.run();

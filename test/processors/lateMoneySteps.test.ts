@@ -88,7 +88,7 @@ test('what gifts do not make up for is parked once, with its cause; so are codes
   await tell(house, bought, back(bought, 1000));
   await house.until(async () => (await causes(house)).length === 1);
   assert.equal(await causes(house), ['£10.00 was given back at the provider; 3 gifts are cancelled for it; the codes of 1 of them are out; £2.50 of it no unredeemed gift makes up for']);
-  assert.equal((await house.all('WorkParked')).map(({ stream, data }) => [stream, (data as { entity: string }).entity, (data as { step: string }).step]), [['parked-purchase', bought.transactionId, 'provider refund']]);
+  assert.equal((await house.all('WorkParked')).map(({ stream, data }) => [stream, (data as { entity: string }).entity, (data as { step: string }).step]), [['parked-refund', bought.transactionId, 'provider refund']]);
   // Decided from the stream: starting anew changes nothing.
   await first.close();
   for (const { key } of await house.deps.records.list('checkpoint')) await house.deps.records.delete(key);
@@ -149,7 +149,7 @@ test('races lost without end are parked, each for itself', async ({ house }) => 
   const process = house.process({ events, patience: { ...house.deps.patience, attempts: 2 } });
   await house.until(async () => (await causes(house)).length === 2);
   const parked = (await house.all('WorkParked')).map(({ stream, data }) => `${stream} ${(data as { entity: string }).entity} ${(data as { step: string }).step}`);
-  assert.equal(parked.toSorted(), ['parked-dispute dp_7 dispute', `parked-purchase ${bought.transactionId} provider refund`]);
+  assert.equal(parked.toSorted(), ['parked-dispute dp_7 dispute', `parked-refund ${bought.transactionId} provider refund`]);
   await process.close();
   // What comes up anew is tried anew.
   house.process();
