@@ -1,9 +1,10 @@
 /** The bus on NATS: reconnects for ever, drains when it closes. Installations may share a NATS: every subject carries the log's id. */
 import { type Msg, type NatsConnection, NatsError, type Subscription, connect, headers } from 'nats';
-import { type Bus, DeadlineError, NoRespondersError, RemoteError, type Unsubscribe } from '../ports/bus.js';
+import { type Bus, RemoteError, type Unsubscribe } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { payloadOf } from './busPayload.js';
 import { EngineError } from './engineError.js';
+import { openAsking, openSigns } from './nats/signs.js';
 
 const MAX_PAYLOAD_BYTES = 1_000_000;
 /** Of what a handler's error says, UTF-16 code units. */
@@ -34,11 +35,17 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
   };
   const running = new Set<Promise<void>>();
   const subscriptions = new Set<Subscription>();
-  const openRequests = new Set<(error: UnavailableError) => void>();
   let closing: Promise<void> | undefined;
+  let online = true;
+  const asking = openAsking(connection, () => online);
+  const signs = openSigns();
 
   void (async () => {
-    for await (const status of connection.status()) if (status.type === 'disconnect' || status.type === 'error') onError(new UnavailableError(`NATS: ${status.type}`));
+    for await (const { type } of connection.status()) {
+      if (type === 'disconnect') online = false;
+      if (type === 'reconnect') online = true;
+      if (type === 'disconnect' || type === 'error') onError(new UnavailableError(`NATS: ${type}`));
+    }
   })().catch(onError);
 
   const refuseWhenClosed = (): void => {
@@ -77,7 +84,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
 
   const close = async (): Promise<void> => {
     for (const subscription of subscriptions) subscription.unsubscribe();
-    for (const end of openRequests) end(new UnavailableError('the bus was closed before an answer came', { outcomeUnknown: true }));
+    asking.end(new UnavailableError('the bus was closed before an answer came', { outcomeUnknown: true }));
     await Promise.race([Promise.all(running), late(DRAIN_MS)]);
     await Promise.race([connection.drain().catch(() => connection.close()), late(PING_MS).then(() => connection.close())]);
   };
@@ -88,21 +95,13 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
       const name = subjectOf(subject);
       refuseWhenClosed();
       const body = encoded(payload);
-      let end: (error: UnavailableError) => void = () => undefined;
-      const ended = new Promise<never>((_, reject) => {
-        end = reject;
-      });
-      ended.catch(() => undefined);
-      openRequests.add(end);
       try {
-        const reply = await Promise.race([connection.request(name, body, { timeout: timeoutMs }), ended]);
+        const reply = await asking.request(name, subject, body, timeoutMs);
         const failed = reply.headers?.get(FAILED);
         if (failed !== undefined && failed !== '') throw new RemoteError(failureIn(failed));
         return payloadOf(reply.string(), subject) as R;
       } catch (error) {
-        throw error instanceof NatsError ? translated(error, subject, timeoutMs) : error;
-      } finally {
-        openRequests.delete(end);
+        throw error instanceof NatsError ? new UnavailableError('NATS did not take the request', { outcomeUnknown: true, cause: error }) : error;
       }
     },
     async serve(subject, queue, handler) {
@@ -113,7 +112,8 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
           queue,
           callback(error, message) {
             if (error !== null) return onError(error);
-            const run: Promise<void> = answer(message, handler).catch(onError).finally(() => running.delete(run));
+            if (signs.known(message)) return;
+            const run: Promise<void> = signs.during(message, answer(message, handler)).catch(onError).finally(() => running.delete(run));
             running.add(run);
           },
         }),
@@ -195,12 +195,6 @@ function failureIn(header: string): string {
   } catch {
     return 'the other side failed to answer';
   }
-}
-
-function translated(error: NatsError, subject: string, timeoutMs: number): Error {
-  if (error.code === '503') return new NoRespondersError(subject);
-  if (error.code === 'TIMEOUT') return new DeadlineError(subject, timeoutMs);
-  return new UnavailableError('NATS did not take the request', { outcomeUnknown: true, cause: error });
 }
 
 async function late(ms: number): Promise<void> {

@@ -36,7 +36,7 @@ export interface Bus {
   readonly engine: string;
   /**
    * Sends a request and waits for the reply.
-   * @throws NoRespondersError, DeadlineError (after `timeoutMs`), RemoteError (the handler threw), UnavailableError (no connection).
+   * @throws NoRespondersError, DeadlineError (after `timeoutMs`, or before: whoever has the request is seen to be silent), RemoteError (the handler threw), UnavailableError (no connection).
    */
   request<R>(subject: string, payload: object, options: { timeoutMs: number }): Promise<R>;
   /** Answers requests on a subject; of all members of one queue group in all processes one gets each request. What the handler throws reaches the requester as RemoteError. */

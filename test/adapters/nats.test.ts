@@ -5,12 +5,14 @@ import { connect, headers } from 'nats';
 import { suite } from 'uvu';
 import { EngineError } from '../../src/adapters/engineError.js';
 import { openNatsBus } from '../../src/adapters/nats.js';
-import { type Bus, NoRespondersError, RemoteError } from '../../src/ports/bus.js';
+import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../src/ports/bus.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { busContract } from '../contract/bus.js';
+import { type BusProcess, openBusInProcess } from '../support/busProcess.js';
 import { type NatsServer, freePort, natsMissing, startNats } from '../support/natsServer.js';
 
 const missing = natsMissing();
+const ownMissing = natsMissing({ own: true });
 const ignore = (): void => undefined;
 
 if (missing === undefined) {
@@ -32,13 +34,20 @@ if (missing === undefined) {
     };
   });
 
+  const after = suite('NATS contract: what was started');
+  after('is ended', () => shared.stop());
+  after.run();
+} else {
+  console.log(`skipped: bus: NATS: ${missing}`);
+}
+
+if (ownMissing === undefined) {
   const test = suite<{ server: NatsServer; logId: string }>('NATS');
   test.before.each(async (context) => {
-    context.server = await startNats();
+    context.server = await startNats({ own: true });
     context.logId = randomUUID();
   });
   test.after.each(({ server }) => server.stop());
-  test.after(() => shared.stop());
 
   test('installations that share a NATS do not hear each other', async ({ server, logId }) => {
     const one = await openNatsBus({ url: server.url, logId, onError: ignore });
@@ -79,16 +88,17 @@ if (missing === undefined) {
 
   for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
     test(`goes on by itself after the server met ${signal}`, async ({ server, logId }) => {
-      if (server.child === undefined) return;
       const errors: unknown[] = [];
       const bus = await openNatsBus({ url: server.url, logId, onError: (error) => errors.push(error) });
       const second = await openNatsBus({ url: server.url, logId, onError: ignore });
       await second.serve('work', 'q', async () => ({ done: true }));
-      server.child.kill(signal);
+      server.child?.kill(signal);
+      // The signal takes its time.
+      await sleep(50);
       await assert.rejects(bus.request('work', {}, { timeoutMs: 300 }));
       await assert.rejects(bus.ping(), UnavailableError);
       if (signal === 'SIGKILL') await server.restart();
-      else server.child.kill('SIGCONT');
+      else server.child?.kill('SIGCONT');
       let answer: object | undefined;
       for (let wait = 0; wait < 100 && answer === undefined; wait++) {
         answer = await bus.request<object>('work', {}, { timeoutMs: 300 }).catch(() => undefined);
@@ -100,15 +110,86 @@ if (missing === undefined) {
     });
   }
 
+  const members = async (url: string, logId: string): Promise<{ readonly asker: Bus; readonly one: BusProcess; readonly other: BusProcess; close(): Promise<void> }> => {
+    const asker = await openNatsBus({ url, logId, onError: ignore });
+    const [one, other] = await Promise.all([openBusInProcess({ url, logId }), openBusInProcess({ url, logId })]);
+    return { asker, one, other, close: async () => void (await Promise.all([asker, one, other].map((bus) => bus.close()))) };
+  };
+
+  test('a frozen member of a queue group, which NATS goes on handing requests, keeps nobody waiting, and does nothing twice when it wakes up', async ({ server, logId }) => {
+    const { asker, one, other, close } = await members(server.url, logId);
+    const done = new Map<number, number>();
+    const count = async ({ n }: { n: number }): Promise<object> => {
+      done.set(n, (done.get(n) ?? 0) + 1);
+      return { n };
+    };
+    for (const member of [one, other]) await member.serve<{ n: number }>('work', 'q', count);
+    one.freeze();
+    await sleep(50);
+    const began = performance.now();
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => asker.request<{ n: number }>('work', { n }, { timeoutMs: 15_000 })));
+    assert.ok(performance.now() - began < 5_000, `${performance.now() - began} ms`);
+    assert.deepEqual(answers.map(({ n }) => n), Array.from({ length: 40 }, (_, n) => n));
+    one.thaw();
+    await asker.request('work', { n: 99 }, { timeoutMs: 15_000 });
+    await sleep(200);
+    assert.ok([...done.values()].every((times) => times <= 2), 'each member takes a request once, however often it comes');
+    await close();
+  });
+
+  test('who has begun with a request and falls silent is given up within 3 s; who only takes long is waited for', async ({ server, logId }) => {
+    const { asker, one, other, close } = await members(server.url, logId);
+    let begun: (() => void) | undefined;
+    const isBegun = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    await one.serve('freezes', 'q', async () => {
+      begun?.();
+      await sleep(10_000, undefined, { ref: false });
+      return {};
+    });
+    await other.serve('slow', 'q', async () => {
+      await sleep(3_000);
+      return { slow: true };
+    });
+    const slow = asker.request('slow', {}, { timeoutMs: 15_000 });
+    const freezing = assert.rejects(asker.request('freezes', {}, { timeoutMs: 15_000 }), DeadlineError);
+    await isBegun;
+    await sleep(300);
+    one.freeze();
+    const began = performance.now();
+    await freezing;
+    assert.ok(performance.now() - began < 3_000, `${performance.now() - began} ms`);
+    assert.deepEqual(await slow, { slow: true });
+    await one.kill();
+    await close();
+  });
+
+  test('what was handed over once is never said to have had nobody to take it', async ({ server, logId }) => {
+    const { asker, one, other, close } = await members(server.url, logId);
+    await one.serve('work', 'q', async () => ({}));
+    one.freeze();
+    await sleep(50);
+    const asked = assert.rejects(asker.request('work', {}, { timeoutMs: 15_000 }), DeadlineError);
+    await sleep(100);
+    await one.kill();
+    const began = performance.now();
+    await asked;
+    assert.ok(performance.now() - began < 2_000, 'and not waited for till the end');
+    await assert.rejects(asker.request('work', {}, { timeoutMs: 15_000 }), NoRespondersError);
+    await other.close();
+    await close();
+  });
+
   test('credentials: taken from the address, refused clearly', async ({ logId }) => {
-    const guarded = await startNats(['--user', 'u', '--pass', 'p/w']);
+    const guarded = await startNats({ args: ['--user', 'u', '--pass', 'p/w'] });
     const { host } = new URL(guarded.url);
     const bus = await openNatsBus({ url: `nats://u:p%2Fw@${host}`, logId, onError: ignore });
     await bus.ping();
     await bus.close();
     await assert.rejects(openNatsBus({ url: `nats://u:wrong@${host}`, logId, onError: ignore }), (error: unknown) => error instanceof EngineError && error.message.startsWith('NATS_URL: the credentials are refused') && !error.message.includes('wrong'));
     await guarded.stop();
-    const tokened = await startNats(['--auth', 's3cret']);
+    const tokened = await startNats({ args: ['--auth', 's3cret'] });
     const other = await openNatsBus({ url: `nats://s3cret@${new URL(tokened.url).host}`, logId, onError: ignore });
     await other.ping();
     await other.close();
@@ -122,5 +203,5 @@ if (missing === undefined) {
 
   test.run();
 } else {
-  console.log(`skipped: NATS: ${missing}`);
+  console.log(`skipped: NATS: ${ownMissing}`);
 }

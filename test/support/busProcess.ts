@@ -1,8 +1,9 @@
-/** A member of the embedded bus in a process of its own, driven over the process's channel; handlers run here, in the test. */
+/** A member of a bus in a process of its own, driven over the process's channel; handlers run here, in the test. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { openEmbeddedBus } from '../../src/adapters/embedded/bus.js';
+import { openNatsBus } from '../../src/adapters/nats.js';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError, type Unsubscribe } from '../../src/ports/bus.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 
@@ -25,7 +26,13 @@ export interface BusProcess extends Bus {
   readonly pid: number;
   /** Ends the process at once, as a power cut would. */
   kill(): Promise<void>;
+  /** Stops it where it stands, and lets it go on. */
+  freeze(): void;
+  thaw(): void;
 }
+
+/** Which bus: that of a data folder, or NATS. */
+export type BusPlace = { readonly dir: string } | { readonly url: string; readonly logId: string };
 
 /** Calls and answers over a channel. */
 function channel(post: (message: Call | Answer) => void, methods: (call: Call) => Promise<unknown>) {
@@ -69,9 +76,9 @@ function revive({ name, message, outcomeUnknown }: NonNullable<Answer['error']>)
   return new Error(message);
 }
 
-/** Starts a process with a member of the bus of `dir`. */
-export async function openBusInProcess(dir: string): Promise<BusProcess> {
-  const child: ChildProcess = fork(fileURLToPath(import.meta.url), [dir], { stdio: 'inherit' });
+/** Starts a process with a member of the bus. */
+export async function openBusInProcess(place: BusPlace): Promise<BusProcess> {
+  const child: ChildProcess = fork(fileURLToPath(import.meta.url), [JSON.stringify(place)], { stdio: 'inherit' });
   const handlers = new Map<number, (payload: never) => unknown>();
   const lines = channel(
     (message) => void (child.connected && child.send(message)),
@@ -98,7 +105,7 @@ export async function openBusInProcess(dir: string): Promise<BusProcess> {
   const call = (method: string, ...args: unknown[]): Promise<unknown> =>
     closed === undefined ? lines.call(method, ...args) : Promise.reject(new UnavailableError('the bus is closed'));
   return {
-    engine: 'embedded',
+    engine: 'dir' in place ? 'embedded' : 'nats',
     pid: child.pid as number,
     request: <R>(subject: string, payload: object, options: { timeoutMs: number }) => call('request', subject, payload, options) as Promise<R>,
     serve: (subject, queue, handler) => register('serve', handler, subject, queue),
@@ -110,17 +117,19 @@ export async function openBusInProcess(dir: string): Promise<BusProcess> {
       child.kill('SIGKILL');
       await exited;
     },
+    freeze: () => void child.kill('SIGSTOP'),
+    thaw: () => void child.kill('SIGCONT'),
   };
 }
 
 /** What the started process does. */
-async function serveChannel(dir: string): Promise<void> {
+async function serveChannel(place: BusPlace): Promise<void> {
   const post = (message: Call | Answer): void => void process.send?.(message);
   let bus: Bus | undefined;
   const stops = new Map<number, Unsubscribe>();
   const lines = channel(post, async ({ method, args }) => {
     const [first, second, third] = args as [never, never, never];
-    if (method === 'open') bus = await openEmbeddedBus({ dir, onError: () => undefined });
+    if (method === 'open') bus = await ('dir' in place ? openEmbeddedBus({ ...place, onError: () => undefined }) : openNatsBus({ ...place, onError: () => undefined }));
     if (bus === undefined) throw new Error('not open');
     if (method === 'request') return bus.request(first, second, third);
     if (method === 'publish') return bus.publish(first, second);
@@ -134,4 +143,4 @@ async function serveChannel(dir: string): Promise<void> {
   process.on('message', (message) => void lines.take(message as Call | Answer));
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await serveChannel(process.argv[2] as string);
+if (process.argv[1] === fileURLToPath(import.meta.url)) await serveChannel(JSON.parse(process.argv[2] as string) as BusPlace);

@@ -15,9 +15,9 @@ export interface NatsServer {
   stop(): Promise<void>;
 }
 
-/** Why no server can be had; `undefined`: one can. */
-export function natsMissing(): string | undefined {
-  if (process.env['TEST_NATS_URL'] !== undefined) return undefined;
+/** Why no server can be had; `undefined`: one can. `own`: one that may be ended. */
+export function natsMissing({ own = false } = {}): string | undefined {
+  if (process.env['TEST_NATS_URL'] !== undefined && !own) return undefined;
   return spawnSync('nats-server', ['--version']).error === undefined ? undefined : 'nats-server is not installed';
 }
 
@@ -34,10 +34,10 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Starts a server. */
-export async function startNats(args: readonly string[] = []): Promise<NatsServer> {
+/** Starts a server, unless one is given and need not be our `own`. */
+export async function startNats({ args = [], own = args.length > 0 }: { readonly args?: readonly string[]; readonly own?: boolean } = {}): Promise<NatsServer> {
   const given = process.env['TEST_NATS_URL'];
-  if (given !== undefined && args.length === 0) return { url: given, child: undefined, restart: async () => undefined, stop: async () => undefined };
+  if (given !== undefined && !own) return { url: given, child: undefined, restart: async () => undefined, stop: async () => undefined };
   const port = await freePort();
   const url = `nats://127.0.0.1:${port}`;
   const start = async (): Promise<ChildProcess> => {

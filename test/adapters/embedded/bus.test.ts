@@ -7,9 +7,9 @@ import { busContract } from '../../contract/bus.js';
 import { openBusInProcess } from '../../support/busProcess.js';
 
 busContract('embedded, in one process', () => opened((dir) => openEmbeddedBus({ dir, onError: () => undefined })));
-busContract('embedded, in two processes', () => opened(openBusInProcess));
+busContract('embedded, in two processes', () => opened((dir) => openBusInProcess({ dir })));
 busContract('embedded, the hub in another process', async () => {
-  const under = await opened((dir) => openEmbeddedBus({ dir, onError: () => undefined }), openBusInProcess);
+  const under = await opened((dir) => openEmbeddedBus({ dir, onError: () => undefined }), (dir) => openBusInProcess({ dir }));
   return under;
 });
 

@@ -53,7 +53,7 @@ const refusal = (promise: Promise<unknown>): Promise<Error> =>
   );
 
 test('when the hub is killed the others meet again within a second, and serve and hear as before', async ({ dir, open }) => {
-  const hub = await openBusInProcess(dir);
+  const hub = await openBusInProcess({ dir });
   const [one, two] = [await open(), await open()];
   const heard: unknown[] = [];
   await one.serve('who', 'who', async () => ({ by: 'one' }));
@@ -77,14 +77,14 @@ test('when the hub is killed the others meet again within a second, and serve an
   await answeredWithin(1_000, two, 'who');
   assert.equal(heard, [{ n: 1 }]);
 
-  const third = await openBusInProcess(dir);
+  const third = await openBusInProcess({ dir });
   assert.equal(await third.request('who', {}, { timeoutMs: 1_000 }), { by: 'one' });
   await third.close();
 });
 
 test('what a killed process was asked ends at once, not at its deadline', async ({ dir, open }) => {
   const bus = await open();
-  const other = await openBusInProcess(dir);
+  const other = await openBusInProcess({ dir });
   await other.serve('hangs', 'hangs', () => new Promise(() => undefined));
   const hanging = refusal(bus.request('hangs', {}, { timeoutMs: 10_000 }));
   await sleep(50);
@@ -101,7 +101,7 @@ test('a hub that closes hands over', async ({ open }) => {
 });
 
 test('a request made while there is no hub waits for the next one', async ({ dir, open }) => {
-  const hub = await openBusInProcess(dir);
+  const hub = await openBusInProcess({ dir });
   const bus = await open();
   await bus.serve('who', 'who', async () => ({ by: 'me' }));
   await hub.kill();
@@ -127,12 +127,12 @@ test('the socket is for its owner only, and gone with the last member', async ({
 });
 
 test('the socket of a killed process is taken over', async ({ dir, open }) => {
-  const first = await openBusInProcess(dir);
+  const first = await openBusInProcess({ dir });
   await first.kill();
   assert.ok(statSync(join(dir, 'bus.sock')).isSocket());
   const bus = await open();
   await bus.ping();
-  assert.equal(await openBusInProcess(dir).then(async (second) => {
+  assert.equal(await openBusInProcess({ dir }).then(async (second) => {
     await second.ping();
     await second.close();
     return 'met';
@@ -172,7 +172,7 @@ test('a folder that can\'t be used is named', async ({ dir, open }) => {
 });
 
 test('who can\'t take over says so and tries again until it can', async ({ dir, open, errors }) => {
-  const hub = await openBusInProcess(dir);
+  const hub = await openBusInProcess({ dir });
   const bus = await open();
   await bus.serve('who', 'who', async () => ({ by: 'me' }));
   rmSync(join(dir, 'bus.sock'));

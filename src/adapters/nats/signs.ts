@@ -1,0 +1,149 @@
+/**
+ * Requests over NATS whose other side gives signs of life. A process that is frozen, or cut off without a word, stays a member of its queue group for
+ * minutes: what it is handed would wait until its deadline. So who runs a request says so now and then; while nobody has, it is asked for again.
+ */
+import { LRUCache } from 'lru-cache';
+import { createInbox, headers, type Msg, type NatsConnection, type Subscription } from 'nats';
+import { DeadlineError, NoRespondersError } from '../../ports/bus.js';
+
+/** A request that runs for longer is said to run, and from then on again and again, in ms. */
+const SIGN_MS = { first: 100, then: 500 };
+/** Without an answer or a sign for so long a request goes to the group once more, in ms: perhaps to another member. */
+const AGAIN_MS = 400;
+/** Who gave a sign and then none for so long is not waited for any more, in ms. */
+const SILENT_MS = 2_000;
+const TICK_MS = 50;
+/** Requests that are recognised when they come once more. */
+const RECOGNISED = 10_000;
+/** Header of a message that is only a sign of life. */
+const WORKING = 'Gift-Working';
+
+/** The asking side. */
+export interface Asking {
+  /** @throws NoRespondersError, DeadlineError; NatsError when the connection takes nothing any more; what `end` was told */
+  request(name: string, subject: string, body: string, timeoutMs: number): Promise<Msg>;
+  /** Rejects what is open. */
+  end(error: Error): void;
+}
+
+interface Pending {
+  readonly again: () => void;
+  readonly settle: (outcome: Msg | Error) => void;
+  readonly subject: string;
+  readonly timeoutMs: number;
+  readonly until: number;
+  askedAt: number;
+  asked: number;
+  /** When there was a sign of life; `undefined`: none yet. */
+  heardAt: number | undefined;
+}
+
+/** Asks over the connection. `connected`: whether what is sent leaves at once. */
+export function openAsking(connection: NatsConnection, connected: () => boolean): Asking {
+  const inbox = createInbox();
+  const open = new Map<string, Pending>();
+  let last = 0;
+  let ticker: NodeJS.Timeout | undefined;
+  const subscription: Subscription = connection.subscribe(`${inbox}.*`, {
+    callback(error, message) {
+      const pending = open.get(message.subject);
+      if (error !== null || pending === undefined) return;
+      if (message.headers?.get(WORKING) !== undefined && message.headers.get(WORKING) !== '') {
+        pending.heardAt = performance.now();
+      } else if (message.headers?.code === 503) {
+        // Where it was taken before, nobody knows what came of it.
+        pending.settle(pending.asked === 1 ? new NoRespondersError(pending.subject) : new DeadlineError(pending.subject, pending.timeoutMs));
+      } else pending.settle(message);
+    },
+  });
+
+  const tick = (): void => {
+    const now = performance.now();
+    for (const pending of open.values()) {
+      const { heardAt, askedAt, until, subject, timeoutMs } = pending;
+      if (now >= until || (heardAt !== undefined && now - heardAt > SILENT_MS)) pending.settle(new DeadlineError(subject, timeoutMs));
+      else if (heardAt === undefined && now - askedAt > AGAIN_MS && connected()) pending.again();
+    }
+  };
+
+  return {
+    request: (name, subject, body, timeoutMs) =>
+      new Promise((resolve, reject) => {
+        const reply = `${inbox}.${++last}`;
+        const ask = (): void => {
+          pending.asked += 1;
+          pending.askedAt = performance.now();
+          connection.publish(name, body, { reply });
+        };
+        const pending: Pending = {
+          subject,
+          timeoutMs,
+          until: performance.now() + timeoutMs,
+          askedAt: 0,
+          asked: 0,
+          heardAt: undefined,
+          again() {
+            try {
+              ask();
+            } catch (error) {
+              pending.settle(error as Error);
+            }
+          },
+          settle(outcome) {
+            open.delete(reply);
+            if (open.size === 0) {
+              clearInterval(ticker);
+              ticker = undefined;
+            }
+            if (outcome instanceof Error) reject(outcome);
+            else resolve(outcome);
+          },
+        };
+        open.set(reply, pending);
+        ticker ??= setInterval(tick, TICK_MS);
+        pending.again();
+      }),
+    end(error) {
+      for (const pending of open.values()) pending.settle(error);
+      subscription.unsubscribe();
+    },
+  };
+}
+
+/** The answering side. */
+export interface Signs {
+  /** Whether this request was taken before: it has come once more. */
+  known(message: Msg): boolean;
+  /** Says that the request runs, until `work` has ended. */
+  during(message: Msg, work: Promise<void>): Promise<void>;
+}
+
+/** Gives signs. */
+export function openSigns(): Signs {
+  const taken = new LRUCache<string, true>({ max: RECOGNISED });
+  return {
+    known(message) {
+      const reply = message.reply ?? '';
+      // Who wants no answer doesn't ask again either.
+      if (reply === '') return false;
+      const again = taken.has(reply);
+      taken.set(reply, true);
+      return again;
+    },
+    async during(message, work) {
+      let timer: NodeJS.Timeout;
+      const sign = (): void => {
+        const said = headers();
+        said.set(WORKING, '1');
+        message.respond('', { headers: said });
+        timer = setTimeout(sign, SIGN_MS.then);
+      };
+      timer = setTimeout(sign, SIGN_MS.first);
+      try {
+        await work;
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}

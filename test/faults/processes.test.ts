@@ -1,0 +1,298 @@
+/**
+ * Two processes of each role under load; one of them is killed with -9, or frozen and let go again, at any moment. The others take over within 5 s, nothing
+ * acknowledged is lost, nothing is done twice (by the providers' own ledgers), no document goes back in time, and who reads with `Gift-Position`, whichever process
+ * answers, sees what was written. TEST_FAULTS is how many faults there are, TEST_SEED what chooses them.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
+import { openMongoReadStore } from '../../src/adapters/mongodb.js';
+import { openEventStore } from '../../src/engines.js';
+import { importCatalogue } from '../../src/commands/import/importCatalogue.js';
+import { loadConfig } from '../../src/config.js';
+import { giftStream } from '../../src/domain/gift.js';
+import { shortcodeOf } from '../../src/domain/giftIds.js';
+import { keyedHash } from '../../src/domain/keyedHash.js';
+import { notificationStream } from '../../src/domain/notification.js';
+import { transactionStream } from '../../src/domain/purchase.js';
+import { loadKeys } from '../../src/keys.js';
+import type { EventStore } from '../../src/ports/eventStore.js';
+import type { ReadStore } from '../../src/ports/readStore.js';
+import { gifts } from '../../src/projections/gifts.js';
+import { checkpointName, collectionOf } from '../../src/projections/projection.js';
+import { PROJECTIONS } from '../../src/readModels.js';
+import { type TestEngines, openTestEngines } from '../support/engines.js';
+import { chances } from '../support/faultyBus.js';
+import { type FcmServer, openFcmServer } from '../support/fcmServer.js';
+import { type Fleet, type Ship, startFleet } from '../support/fleet.js';
+import { type Reply, request } from '../support/service.js';
+import { type StripeServer, openStripeServer } from '../support/stripeServer.js';
+import { CATALOGUE } from '../support/testCatalogue.js';
+import { type TwilioServer, openTwilioServer } from '../support/twilioServer.js';
+
+const FAULTS = Number(process.env['TEST_FAULTS'] ?? 6);
+const SEED = Number(process.env['TEST_SEED'] ?? 1);
+/** Another process has taken over. */
+const TAKEN_OVER_MS = 5_000;
+/** A frozen one sleeps for at most so long after others have taken over: longer than a lease lasts. */
+const FROZEN_MS = 5_000;
+/** A request that died with its process holds its idempotency key for 30 s: until then a caller who tries again is told to wait. */
+const KEY_HELD_MS = 45_000;
+/** What a killed worker had in hand is asked for again once it could have answered (15 s), and looked for at the provider until it would be listed (60 s). */
+const SETTLED_MS = 100_000;
+/** Who buys side by side, each one thing after another. */
+const SHOPPERS = 3;
+/** Accounts that they buy by in turn: a buyer may send so many messages an hour only. */
+const BUYERS = 20;
+const PUBLIC_URL = 'https://gifts.test';
+
+interface Bought {
+  readonly transactionId: string;
+  readonly giftId: string;
+}
+
+interface World {
+  readonly engines: TestEngines;
+  readonly dir: string;
+  readonly events: EventStore;
+  openStore(): Promise<ReadStore>;
+  readonly fleet: Fleet;
+  readonly stripe: StripeServer;
+  readonly twilio: TwilioServer;
+  readonly fcm: FcmServer;
+}
+
+const test = suite<{ world: World }>('several processes of each role');
+
+async function openWorld(): Promise<World> {
+  const engines = await openTestEngines();
+  const dir = mkdtempSync(join(tmpdir(), 'gift-faults-'));
+  const [stripe, twilio, fcm] = await Promise.all([openStripeServer(), openTwilioServer(), openFcmServer()]);
+  const settings = {
+    ...engines.settings,
+    DATA_DIR: dir,
+    PORT: '0',
+    LOG_LEVEL: 'info',
+    PUBLIC_URL,
+    CHARGE_WAIT_MS: '10000',
+    ACCESS_TOKEN_TTL: '3600',
+    PAYMENTS: 'stripe',
+    STRIPE_SECRET_KEY: stripe.secretKey,
+    STRIPE_API_URL: stripe.url,
+    STRIPE_WEBHOOK_SECRET: 'whsec_of_the_tests_0000000000',
+    NOTIFICATIONS: 'real',
+    TWILIO_ACCOUNT_SID: twilio.accountSid,
+    TWILIO_AUTH_TOKEN: twilio.authToken,
+    TWILIO_FROM: '+447700900000',
+    TWILIO_API_URL: twilio.url,
+    FCM_PROJECT_ID: fcm.projectId,
+    FCM_CLIENT_EMAIL: fcm.clientEmail,
+    FCM_PRIVATE_KEY: fcm.privateKey,
+    FCM_API_URL: fcm.url,
+    FCM_TOKEN_URL: fcm.tokenUrl,
+  };
+  const config = loadConfig(settings);
+  const events = await openEventStore(config);
+  const [ann] = CATALOGUE.users as { readonly id: string; readonly password_hash: string }[];
+  const buyers = Array.from({ length: BUYERS }, (_, n) => ({ id: `buyer${n}`, username: `buyer${n}`, password_hash: ann?.password_hash, name: `Buyer ${n}` }));
+  const card = { reference: 'pm_card_visa', kind: 'card', users: buyers.map(({ id }) => id), customer: 'cus_1' };
+  const catalogue = { ...CATALOGUE, users: [...CATALOGUE.users, ...buyers], payment_methods: [card] };
+  await importCatalogue({ events, hash: keyedHash(loadKeys(config).hashKey), now: () => new Date().toISOString() }, catalogue, { by: { user: 'cli:test' } });
+  const openStore = (): Promise<ReadStore> => (config.mongodbUrl === undefined ? openEmbeddedReadStore({ dir }) : openMongoReadStore({ url: config.mongodbUrl }));
+  return { engines, openStore, dir, events, fleet: await startFleet(settings), stripe, twilio, fcm };
+}
+
+test.before(async (context) => {
+  context.world = await openWorld();
+});
+
+test.after(async ({ world }) => {
+  // What kept it from starting has been told.
+  if ((world as World | undefined) === undefined) return;
+  const { engines, dir, events, fleet, stripe, twilio, fcm } = world;
+  await fleet.close();
+  await events.close();
+  await Promise.all([stripe, twilio, fcm].map((server) => server.close()));
+  await engines.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+test('one after the other is killed or frozen', async ({ world }) => {
+  const { events, fleet } = world;
+  const chance = chances(SEED);
+  const pick = <T>(all: readonly T[]): T => all[Math.floor(chance() * all.length)] as T;
+  const until = async <T>(look: () => Promise<T | undefined>, ms: number, what: string): Promise<T> => {
+    for (const end = performance.now() + ms; ; await sleep(25)) {
+      const found = await look();
+      if (found !== undefined) return found;
+      if (performance.now() > end) assert.unreachable(`not within ${ms} ms: ${what}\n${fleet.lines().filter((line) => /"level":[456]0/.test(line)).slice(-30).join('\n')}`);
+    }
+  };
+  /** Asks processes that serve, one after the other, until one gives an answer that counts: a caller who tries again. */
+  const ask = async (method: string, path: string, asking: Parameters<typeof request>[2], from?: string): Promise<Reply> =>
+    until(async () => {
+      const url = from !== undefined && fleet.urls().includes(from) ? from : pick(fleet.urls());
+      // One that is frozen takes the request and says nothing.
+      const gone = new AbortController();
+      const waiting = (async () => {
+        while (!gone.signal.aborted && fleet.urls().includes(url)) await sleep(50);
+      })();
+      const answer = await Promise.race([request(url + path, method, asking).catch(() => undefined), waiting]);
+      gone.abort();
+      return answer === undefined || answer.status >= 500 || answer.status === 409 ? undefined : answer;
+    }, KEY_HELD_MS, `${method} ${path}`);
+  const login = async (username: string, password: string, token: string): Promise<string> => {
+    const reply = await ask('POST', '/oauth/token', { token, body: { grant_type: 'password', username, password } });
+    assert.is(reply.status, 200, reply.text);
+    return reply.json.access_token as string;
+  };
+  const client = (await ask('POST', '/oauth/token', { body: { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' } })).json.access_token as string;
+  const tokens = await Promise.all(Array.from({ length: BUYERS }, (_, n) => login(`buyer${n}`, 'ann-password', client)));
+
+  let stop = false;
+  let numbers = 0;
+  const bought: Bought[] = [];
+  const redeemed: string[] = [];
+  const keys = new Set<string>();
+
+  /** A purchase by whatever process, then a read of it and its redemption by others: each sees what was written before. */
+  async function shop(): Promise<Bought> {
+    const key = randomUUID();
+    keys.add(key);
+    const token = tokens[numbers % BUYERS]!;
+    const phone_number = `+447700900${String(++numbers % 1_000).padStart(3, '0')}`;
+    const body = { payment: { method: 'card', reference: 'pm_card_visa' }, purchase: { type: 'gift', reference: 'latte', receivers: [{ phone_number }] } };
+    const reply = await ask('POST', '/api/v2/transactions', { token, key, body });
+    assert.is(reply.status, 201, reply.text);
+    const one = { transactionId: reply.json.data.id as string, giftId: reply.json.data.gifts[0] as string };
+    bought.push(one);
+    const gift = await ask('GET', `/api/v2/gifts/${one.giftId}`, { token, headers: { 'gift-position': reply.headers.get('gift-position') ?? '' } });
+    assert.is(gift.status, 200, `read after the purchase: ${gift.text}`);
+    return one;
+  }
+
+  const till = await login('till-coffee@test.example', 'till-coffee-password', client);
+  async function redeem({ giftId }: Bought): Promise<void> {
+    const reply = await ask('POST', `/api/v2/gifts/${giftId}/redemptions`, { token: till, key: randomUUID(), body: { location_id: 'bean-soho' } });
+    // Still being charged: its worker was the one that was hit.
+    if (reply.status === 405) return assert.is(reply.json.error, 'gift is not paid for yet.');
+    assert.is(reply.status, 201, reply.text);
+    const gift = await ask('GET', `/api/v2/gifts/${giftId}`, { token: till, headers: { 'gift-position': reply.headers.get('gift-position') ?? '' } });
+    assert.is(gift.json?.data?.gift_status, 'redeemed', `read after the redemption: ${gift.status} ${gift.text}`);
+    redeemed.push(giftId);
+  }
+
+  const shoppers = Array.from({ length: SHOPPERS }, async () => {
+    while (!stop) {
+      await redeem(await shop());
+      await sleep(150);
+    }
+  });
+
+  /** What has been shown of a gift never goes back, whoever is asked next. */
+  const RANK: Readonly<Record<string, number>> = { pending: 0, sent: 1, redeemed: 2 };
+  let looks = 0;
+  const reader = (async () => {
+    const shown = new Map<string, { rank: number; updated: string }>();
+    while (!stop) {
+      for (const { giftId } of bought.slice(-8)) {
+        const last = shown.get(giftId);
+        const reply = await ask('GET', `/api/v2/gifts/${giftId}`, { token: tokens[0]! });
+        // Without a position to wait for, one bought during a takeover may not be there yet.
+        if (reply.status === 404 && last === undefined) continue;
+        assert.is(reply.status, 200, `gift ${giftId} was shown before: ${reply.text}`);
+        looks += 1;
+        const { gift_status: status, updated_at: updated } = reply.json.data as { gift_status: string; updated_at: string };
+        const rank = RANK[status] ?? Number.NaN;
+        assert.ok(last === undefined || (rank >= last.rank && updated >= last.updated), `gift ${giftId} went from ${JSON.stringify(last)} to ${status}, ${updated}`);
+        shown.set(giftId, { rank, updated });
+      }
+      await sleep(20);
+    }
+  })();
+
+  /** Whoever shops now is served as before, the charge included. @returns how long that took, ms. */
+  async function takenOver(): Promise<number> {
+    const began = performance.now();
+    const probes = Array.from({ length: SHOPPERS }, async () => {
+      const { giftId } = await shop();
+      await until(async () => ((await events.read(giftStream(giftId))).length > 0 ? true : undefined), 60_000, 'a purchase after the fault is charged and issued');
+    });
+    await Promise.all(probes);
+    return performance.now() - began;
+  }
+
+  /** Nor do the documents themselves, or the checkpoints of what they are made by. */
+  let watched = 0;
+  const watcher = (async () => {
+    const store = await world.openStore();
+    const places = new Map<string, string>();
+    const never = (what: string, position: string): void => {
+      const last = places.get(what) ?? '';
+      assert.ok(position >= last, `${what} went from ${last} back to ${position}`);
+      places.set(what, position);
+      watched += 1;
+    };
+    while (!stop) {
+      for (const projection of PROJECTIONS) never(`the checkpoint of ${projection.name}`, (await store.checkpoint(checkpointName(projection))) ?? '');
+      const ids = bought.slice(-30).map(({ giftId }) => giftId);
+      for (const document of await store.getMany(collectionOf(gifts), ids)) if (document !== undefined) never(`gift ${document.id}`, document.position);
+      await sleep(10);
+    }
+    await store.close();
+  })();
+
+  const running = [...shoppers, reader, watcher];
+  for (const one of running) {
+    one.catch(() => {
+      stop = true;
+    });
+  }
+
+  const told: string[] = [];
+  for (let fault = 0; fault < FAULTS && !stop; fault++) {
+    await sleep(300 + chance() * 700);
+    // Each role in turn; which of the two, and whether the lease is there, is left to chance.
+    const victims = fleet.ships.filter(({ role }) => role === (['processor', 'projector', 'worker', 'api'] as const)[fault % 4]);
+    const victim: Ship = pick(victims);
+    const freezes = chance() < 0.5;
+    if (freezes) victim.freeze();
+    else await victim.kill();
+    const ms = await takenOver();
+    told.push(`${victim.role} ${victim.number} ${freezes ? 'frozen' : 'killed'}: ${Math.round(ms)} ms`);
+    // It wakes up before anybody has noticed, or long after another has taken its place.
+    if (freezes) await sleep(chance() * FROZEN_MS);
+    if (freezes) victim.thaw();
+    else await victim.restart();
+    assert.ok(ms < TAKEN_OVER_MS + 500, `${told.join('; ')}`);
+  }
+  await sleep(1_000);
+  stop = true;
+  await Promise.all(running);
+  const ended = performance.now();
+  console.log(`seed ${SEED}: ${told.join('; ')}; ${bought.length} purchases, ${redeemed.length} redemptions, ${looks} answers and ${watched} places compared`);
+
+  // Everything there is to do is done, once.
+  for (const { transactionId, giftId } of bought) {
+    await until(async () => ((await events.read(notificationStream(giftId))).some(({ type }) => type === 'NotificationSent') ? true : undefined), SETTLED_MS, `the receiver of ${giftId} is told`);
+    assert.equal((await events.read(transactionStream(transactionId))).map(({ type }) => type), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged'], transactionId);
+    assert.is(world.stripe.charges(transactionId), 1, `charged once: ${transactionId}`);
+    assert.is(world.twilio.sent(`${PUBLIC_URL}/g/${shortcodeOf(giftId)}`), 1, `told once: ${giftId}`);
+    const types = (await events.read(giftStream(giftId))).map(({ type }) => type);
+    assert.equal(types, redeemed.includes(giftId) ? ['GiftIssued', 'GiftRedeemed'] : ['GiftIssued'], giftId);
+  }
+  console.log(`all told ${Math.round(performance.now() - ended)} ms after the last fault`);
+  assert.is(world.stripe.intents.length, bought.length, 'nothing is charged that nobody bought');
+  assert.is(world.twilio.messages.length, bought.length, 'nobody is told of what nobody bought');
+  assert.is(keys.size, bought.length);
+  const purchases = [];
+  for await (const batch of events.readAll(undefined, { types: ['GiftsPurchased', 'WorkParked'] })) purchases.push(...batch.events.map(({ type }) => type));
+  assert.equal(purchases, bought.map(() => 'GiftsPurchased'), 'one purchase a key, and nothing parked');
+});
+
+test.run();
