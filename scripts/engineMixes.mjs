@@ -12,23 +12,30 @@ const MIXES = [
 ];
 
 /** Whether a compiled test file starts the service. */
-export function isHttpTest(file) {
+function startsService(file) {
   return /from '[./]*support\/service\.js'/.test(readFileSync(join(root, 'dist/test', file), 'utf8'));
 }
 
+/** Those of the test files that run on a mix: what starts the service. Faults take long: on all engines together. */
+function filesFor(engines, files) {
+  return files.filter((file) => startsService(file) && (engines === 'all' || !file.startsWith('faults/')));
+}
+
 /**
- * Starts what each mix needs, calls `run` with the environment that chooses it, and ends what was started. A mix whose servers can't be had is told to `skip`.
+ * Starts what each mix needs, calls `run` with those of `files` that run on it and the environment that chooses it, and ends what was started. A mix whose servers
+ * can't be had is told to `skip`.
  * EventStoreDB is a double of each service's own, or what TEST_EVENTSTORE_START starts (test/support/engines.ts).
  */
-export async function withEachMix(run, skip) {
+export async function withEachMix(files, run, skip) {
   const nats = await import(join(root, 'dist/test/support/natsServer.js'));
   const mongo = await import(join(root, 'dist/test/support/mongoServer.js'));
   for (const { engines, topology } of MIXES) {
     const label = topology === undefined ? engines : `${engines}, ${topology}`;
+    const own = filesFor(engines, files);
     const wants = (engine) => engines === 'all' || engines.split(',').includes(engine);
     const missing = (wants('nats') ? nats.natsMissing() : undefined) ?? (wants('mongodb') && !process.env.TEST_MONGODB_URL ? mongo.mongoMissing() : undefined);
     if (missing !== undefined) {
-      skip(label, missing);
+      skip(own, label, missing);
       continue;
     }
     const servers = [];
@@ -44,7 +51,7 @@ export async function withEachMix(run, skip) {
         servers.push(server);
         env.TEST_MONGODB_URL = server.url;
       }
-      await run(label, env);
+      await run(own, label, env);
     } finally {
       for (const server of servers) await server.stop();
     }

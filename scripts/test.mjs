@@ -8,7 +8,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { build, filesBelow, root } from './build.mjs';
-import { isHttpTest, withEachMix } from './engineMixes.mjs';
+import { withEachMix } from './engineMixes.mjs';
 import { killAll, runTestFile } from './testFile.mjs';
 
 /** How many files run side by side. */
@@ -129,15 +129,15 @@ if (good) {
   if (coverage) rmSync(rawCoverage, { recursive: true, force: true });
   await runAll(files);
   if (everyEngine) {
-    const http = files.filter(isHttpTest);
     await withEachMix(
-      async (label, more) => {
+      files,
+      async (own, label, more) => {
         console.log(`--- the service's tests on ${label}`);
-        await runAll(http, label, more);
+        await runAll(own, label, more);
       },
-      (label, reason) => {
-        totals.skipped += http.length;
-        for (const file of http) skippedNames.push(`${file.replace(/\.test\.js$/, '')} (${label}): ${reason}`);
+      (own, label, reason) => {
+        totals.skipped += own.length;
+        for (const file of own) skippedNames.push(`${file.replace(/\.test\.js$/, '')} (${label}): ${reason}`);
       },
     );
   }

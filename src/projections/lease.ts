@@ -1,14 +1,16 @@
 /**
  * A lease: of several processes one does the work, the others stand by. It is a record changed by compare-and-set; the record itself never
  * expires, so the fencing number in it never goes back. Who holds it is judged by each process's own monotonic clock alone: a standby takes
- * over when the record has not changed for the lease's time, a holder gives up when its last renewal is that long ago.
+ * over when the record has not changed for the lease's time, a holder gives up when its last renewal is that long ago. Only of a process of the same
+ * machine that is seen to have ended nobody waits for the end of its time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Records } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { hasEnded, processLife } from './processLife.js';
 
-/** Default time of a lease, in ms: a dead or frozen holder is followed within half a second more. */
+/** Default time of a lease, in ms: a frozen holder, or a lost machine, is followed within half a second more. */
 export const LEASE_MS = 3_000;
 
 /** A lease that was had. */
@@ -50,7 +52,13 @@ export class LeaseHeldError extends Error {
 interface LeaseValue {
   readonly holder: string | null;
   readonly fence: number;
+  /** The holder's process (`processLife`), where its system tells. */
+  readonly life?: string;
 }
+
+/** This process. */
+const OWN_LIFE = processLife();
+const LIFE: Pick<LeaseValue, 'life'> = OWN_LIFE === undefined ? {} : { life: OWN_LIFE };
 
 /** What a standby has seen: the record's version, and since when it has not changed. */
 interface Seen {
@@ -75,7 +83,7 @@ export async function acquireLease(records: Records, name: string, options: Leas
       if (record === undefined || isFree(record.value, holder) || (seen?.version === record.version && asked - seen.since >= ttlMs)) {
         const fence = (record?.value.fence ?? 0) + 1;
         const put = performance.now();
-        const version = await records.put(key, { holder, fence } satisfies LeaseValue, { expected: record?.version ?? 0 });
+        const version = await records.put(key, { holder, fence, ...LIFE } satisfies LeaseValue, { expected: record?.version ?? 0 });
         if (version !== undefined) return hold(records, key, { ...options, ttlMs }, { fence, version, renewedAt: put });
       } else if (seen?.version !== record.version) {
         if (seen !== undefined && record.value.holder !== null) onHeld?.(record.value.holder);
@@ -86,7 +94,7 @@ export async function acquireLease(records: Records, name: string, options: Leas
       if (reachable) logger.warn({ err: error, lease: name }, 'waiting for a lease: the read store does not answer');
       reachable = false;
     }
-    await pause(ttlMs / 6, signal);
+    await pause(ttlMs / 12, signal);
   }
   return undefined;
 }
@@ -124,8 +132,8 @@ export async function leaseState(records: Records, name: string): Promise<LeaseS
 }
 
 /** A record of this very process is one that it lost by its own clock and nobody took. */
-function isFree(value: LeaseValue, holder: string): boolean {
-  return value.holder === null || value.holder === holder;
+function isFree({ holder: last, life }: LeaseValue, holder: string): boolean {
+  return last === null || last === holder || (life !== undefined && hasEnded(life, OWN_LIFE));
 }
 
 /** Renews the lease three times within its time, until it is lost or released. */
@@ -144,7 +152,7 @@ function hold(
   /** One renewal. @returns whether the lease is still ours. */
   async function renew(): Promise<boolean> {
     const asked = performance.now();
-    const renewed = await records.put(key, { holder, fence } satisfies LeaseValue, { expected: version });
+    const renewed = await records.put(key, { holder, fence, ...LIFE } satisfies LeaseValue, { expected: version });
     if (renewed === undefined) {
       // An earlier renewal whose outcome was unknown may have been stored after all; then the record is still ours.
       const record = await records.get<LeaseValue>(key);

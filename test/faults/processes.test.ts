@@ -1,7 +1,8 @@
 /**
  * Two processes of each role under load; one of them is killed with -9, or frozen and let go again, at any moment. The others take over within 5 s, nothing
  * acknowledged is lost, nothing is done twice (by the providers' own ledgers), no document goes back in time, and who reads with `Gift-Position`, whichever process
- * answers, sees what was written. TEST_FAULTS is how many faults there are, TEST_SEED what chooses them.
+ * answers, sees what was written. Processes of embedded engines share files and their locks, and one that is frozen while it holds one holds up all others until it goes
+ * on: there they are killed only. TEST_FAULTS is how many faults there are, TEST_SEED what chooses them.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -123,7 +124,7 @@ test.after(async ({ world }) => {
 });
 
 test('one after the other is killed or frozen', async ({ world }) => {
-  const { events, fleet } = world;
+  const { events, fleet, engines: { servers } } = world;
   const chance = chances(SEED);
   const pick = <T>(all: readonly T[]): T => all[Math.floor(chance() * all.length)] as T;
   const until = async <T>(look: () => Promise<T | undefined>, ms: number, what: string): Promise<T> => {
@@ -260,7 +261,7 @@ test('one after the other is killed or frozen', async ({ world }) => {
     // Each role in turn; which of the two, and whether the lease is there, is left to chance.
     const victims = fleet.ships.filter(({ role }) => role === (['processor', 'projector', 'worker', 'api'] as const)[fault % 4]);
     const victim: Ship = pick(victims);
-    const freezes = chance() < 0.5;
+    const freezes = chance() < 0.5 && servers.size === 3;
     if (freezes) victim.freeze();
     else await victim.kill();
     const ms = await takenOver();

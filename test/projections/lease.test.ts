@@ -1,9 +1,12 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Records } from '../../src/ports/readStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { acquireLease, type Lease, type LeaseOptions } from '../../src/projections/lease.js';
+import { processLife } from '../../src/projections/processLife.js';
 import { memoryRecords } from '../support/memoryRecords.js';
 import { silent, until } from '../support/projecting.js';
 
@@ -117,6 +120,29 @@ test('a lease that it lost itself, and nobody took, a process has again at once'
   assert.ok(performance.now() - began < TTL);
   assert.is(lease.fence, 6);
   await lease.release();
+});
+
+test('the lease of a process of this machine that was killed is had at once, that of a frozen one, or of another machine, when its time is over', async () => {
+  const child = spawn('sleep', ['60']);
+  await once(child, 'spawn');
+  const life = processLife(child.pid);
+  const records = memoryRecords(Date.now);
+  const had = async (value: object): Promise<number> => {
+    await records.put('lease/work', { holder: 'other', fence: 3, ...value });
+    const began = performance.now();
+    const lease = await acquire(records, 'b');
+    const ms = performance.now() - began;
+    assert.is(lease.fence, 4);
+    await lease.release();
+    return ms;
+  };
+  child.kill('SIGSTOP');
+  assert.ok((await had({ ...(life === undefined ? {} : { life }) })) >= TTL, 'frozen');
+  assert.ok((await had({ life: `another-${life}` })) >= TTL, 'on another machine');
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  // Where the system does not tell, its time is waited for.
+  assert.ok((await had({ ...(life === undefined ? {} : { life }) })) < (life === undefined ? TTL * 2 : TTL / 2));
 });
 
 test('waiting ends with the signal', async () => {

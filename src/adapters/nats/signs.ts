@@ -7,7 +7,7 @@ import { createInbox, headers, type Msg, type NatsConnection, type Subscription 
 import { DeadlineError, NoRespondersError } from '../../ports/bus.js';
 
 /** A request that runs for longer is said to run, and from then on again and again, in ms. */
-const SIGN_MS = { first: 100, then: 500 };
+const SIGN_MS = { first: 100, next: 500 };
 /** Without an answer or a sign for so long a request goes to the group once more, in ms: perhaps to another member. */
 const AGAIN_MS = 400;
 /** Who gave a sign and then none for so long is not waited for any more, in ms. */
@@ -136,7 +136,7 @@ export function openSigns(): Signs {
         const said = headers();
         said.set(WORKING, '1');
         message.respond('', { headers: said });
-        timer = setTimeout(sign, SIGN_MS.then);
+        timer = setTimeout(sign, SIGN_MS.next);
       };
       timer = setTimeout(sign, SIGN_MS.first);
       try {
