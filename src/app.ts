@@ -42,7 +42,7 @@ export const VERSION = (JSON.parse(readFileSync(new URL('../../package.json', im
 
 /**
  * Starts what the roles say. Whatever fails to start closes what was opened before.
- * @throws DataFileError, or the listener's error (a port that is taken)
+ * @throws DataFileError, EngineError, or the listener's error (a port that is taken)
  */
 export async function startApp(config: Config, logger: Logger): Promise<App> {
   const open = resources();

@@ -1,9 +1,11 @@
 /** The engines that the settings choose. */
 import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { openEmbeddedBus } from './adapters/embedded/bus.js';
 import { openEmbeddedEventStore } from './adapters/embedded/eventStore.js';
 import { openEmbeddedReadStore } from './adapters/embedded/readStore.js';
+import { READ_STORE_FILE } from './adapters/embedded/readStoreFile.js';
 import { EngineError } from './adapters/engineError.js';
 import { EventStoreDbError, openEventStoreDb } from './adapters/eventstoredb/eventStore.js';
 import { openMongoReadStore } from './adapters/mongodb.js';
@@ -32,17 +34,36 @@ export async function openEventStore({ dataDir, eventStoreUrl }: Pick<EngineSett
     return await openEventStoreDb({ url: eventStoreUrl, ...(logger === undefined ? {} : { logger }) });
   } catch (error) {
     if (error instanceof EventStoreDbError) throw new EngineError('EVENTSTORE_URL', error.message, error);
-    if (error instanceof UnavailableError) throw new EngineError('EVENTSTORE_URL', 'no EventStoreDB answers there: check the address and whether the server runs', error);
+    if (error instanceof UnavailableError) throw new EngineError('EVENTSTORE_URL', 'no EventStoreDB answers there: check the address, whether the server runs, and whether it has TLS (one without needs ?tls=false)', error);
     throw error;
   }
 }
 
+/**
+ * Opens the read store beside a log: it must have been filled from that log, or from none yet. A server that is lost in that very moment is none of the settings' fault:
+ * it is waited for, and looked at again, by whoever fills it.
+ * @throws DataFileError when its file is foreign or damaged; EngineError when its server can't be used, or it was filled from another log
+ */
+export async function openReadStore({ dataDir: dir, mongodbUrl: url }: Pick<EngineSettings, 'dataDir' | 'mongodbUrl'>, { logId }: Pick<EventStore, 'logId'>, logger?: Logger): Promise<ReadStore> {
+  const store = url === undefined ? await openEmbeddedReadStore({ dir }) : await openMongoReadStore({ url, ...(logger === undefined ? {} : { logger }) });
+  const filledFrom = await store.boundTo(logId).catch(async (error: unknown) => {
+    if (error instanceof UnavailableError) return logId;
+    await store.close();
+    throw error;
+  });
+  if (filledFrom === logId) return store;
+  await store.close();
+  const foreign = `was filled from the log ${filledFrom}, and the event store holds the log ${logId}`;
+  if (url === undefined) throw new EngineError('DATA_DIR', `${join(dir, READ_STORE_FILE)} ${foreign}: delete it while the service is stopped (it is built anew), or name the folder that belongs to this event store`);
+  throw new EngineError('MONGODB_URL', `the database ${foreign}: name an empty one (it is filled anew), or the one that belongs to this event store`);
+}
+
 /** Opens them; `open` closes them. @throws DataFileError when a file in the data folder is foreign or damaged; EngineError when a server can't be used */
 export async function openEngines(config: EngineSettings, logger: Logger, open: Resources): Promise<Engines> {
-  const { dataDir: dir, mongodbUrl, natsUrl } = config;
+  const { dataDir: dir, natsUrl } = config;
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const events = open.add(await openEventStore(config, logger), (store) => store.close());
-  const store = open.add(mongodbUrl === undefined ? await openEmbeddedReadStore({ dir }) : await openMongoReadStore({ url: mongodbUrl, logger }), (one) => one.close());
+  const store = open.add(await openReadStore(config, events, logger), (one) => one.close());
   const onError = (err: unknown): void => logger.warn({ err }, 'the bus met an error');
   const bus = open.add(natsUrl === undefined ? await openEmbeddedBus({ dir, onError }) : await openNatsBus({ url: natsUrl, logId: events.logId, onError }), (one) => one.close());
   return { events, store, bus };

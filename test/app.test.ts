@@ -4,34 +4,20 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { spawn } from 'node:child_process';
 import { suite } from 'uvu';
 import { giftStream } from '../src/domain/gift.js';
 import { openTestEngines } from './support/engines.js';
 import { buy, redeem } from './support/giftFlow.js';
+import { runs } from './support/mainProcess.js';
 import { type Service, eventually, request, startProcess, startService, untilReady } from './support/service.js';
 import { CATALOGUE } from './support/testCatalogue.js';
 
 const test = suite<{ dir: string }>('service');
-const MAIN = new URL('../src/main.js', import.meta.url).pathname;
 
 test.before.each((context) => {
   context.dir = mkdtempSync(join(tmpdir(), 'gift-app-'));
 });
 test.after.each(({ dir }) => rmSync(dir, { recursive: true, force: true }));
-
-/** Runs `main` until it ends by itself. */
-async function runs(env: Record<string, string>): Promise<{ code: number | null; errors: string }> {
-  const child = spawn(process.execPath, [MAIN], { env: { PATH: process.env['PATH'] ?? '', LOG_LEVEL: 'silent', ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
-  let errors = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    errors += chunk.toString();
-  });
-  const code = await new Promise<number | null>((resolve) => {
-    child.once('close', resolve);
-  });
-  return { code, errors };
-}
 
 test('wrong settings end it with every fault', async () => {
   const { code, errors } = await runs({ PORT: 'x', ROLES: 'cook' });

@@ -1,9 +1,9 @@
 /** The bus on NATS: reconnects for ever, drains when it closes. Installations may share a NATS: every subject carries the log's id. */
-import { type Msg, type NatsConnection, NatsError, type Subscription, connect, headers } from 'nats';
+import { type Msg, NatsError, type Subscription, headers } from 'nats';
 import { type Bus, RemoteError, type Unsubscribe } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { payloadOf } from './busPayload.js';
-import { EngineError } from './engineError.js';
+import { connected } from './nats/connection.js';
 import { openAsking, openSigns } from './nats/signs.js';
 
 const MAX_PAYLOAD_BYTES = 1_000_000;
@@ -25,7 +25,7 @@ export interface NatsBusOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Connects. @throws EngineError naming NATS_URL when nobody answers there, or the credentials are refused */
+/** Connects. @throws EngineError naming NATS_URL when nobody answers there, the credentials are refused, or the server is too old */
 export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Promise<Bus> {
   const connection = await connected(url);
   const prefix = `gift.${logId}.`;
@@ -150,30 +150,6 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
       return closing;
     },
   };
-}
-
-async function connected(url: string): Promise<NatsConnection> {
-  const servers = url.split(',').map((one) => new URL(one.trim()));
-  const [first] = servers;
-  const { username = '', password = '' } = first ?? {};
-  const credentials = password === '' ? (username === '' ? {} : { token: decodeURIComponent(username) }) : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
-  try {
-    return await connect({
-      servers: servers.map(({ host }) => host),
-      ...credentials,
-      ...(first?.protocol === 'tls:' ? { tls: {} } : {}),
-      maxReconnectAttempts: -1,
-      reconnectTimeWait: 250,
-      reconnectJitter: 250,
-      pingInterval: 2_000,
-      maxPingOut: 2,
-      timeout: 5_000,
-    });
-  } catch (error) {
-    const code = error instanceof NatsError ? error.code : '';
-    const why = code === 'AUTHORIZATION_VIOLATION' ? 'the credentials are refused' : 'no NATS server answers there';
-    throw new EngineError('NATS_URL', `${why}: check the address and whether the server runs`, error);
-  }
 }
 
 function encoded(payload: object): string {

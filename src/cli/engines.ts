@@ -1,11 +1,9 @@
 /** How a subcommand opens the engines of the settings, beside a running service or without one. */
 import { existsSync } from 'node:fs';
 import pino from 'pino';
-import { openEmbeddedReadStore } from '../adapters/embedded/readStore.js';
 import { eventLogFile } from '../adapters/embedded/eventStoreLog.js';
-import { openMongoReadStore } from '../adapters/mongodb.js';
 import { type Config, loadConfig } from '../config.js';
-import { openEventStore } from '../engines.js';
+import { openEventStore, openReadStore } from '../engines.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { type ReadModels, openReadModels } from '../readModels.js';
@@ -48,9 +46,7 @@ export async function withLog<T>({ env }: Terminal, work: (opened: OpenedLog) =>
 export async function withStores<T>(terminal: Terminal, work: (opened: OpenedStores) => Promise<T>): Promise<T> {
   return withLog(terminal, async (opened) => {
     const { config, open } = opened;
-    const { dataDir: dir, mongodbUrl: url } = config;
-    const opening = url === undefined ? openEmbeddedReadStore({ dir }) : openMongoReadStore({ url, logger: pino({ level: 'silent' }) });
-    const store = open.add(await opening, (one) => one.close());
+    const store = open.add(await openReadStore(config, opened.events, pino({ level: 'silent' })), (one) => one.close());
     return work({ ...opened, store, models: openReadModels(store) });
   });
 }

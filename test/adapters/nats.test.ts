@@ -9,7 +9,7 @@ import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../s
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { busContract } from '../contract/bus.js';
 import { type BusProcess, openBusInProcess } from '../support/busProcess.js';
-import { type NatsServer, freePort, natsMissing, startNats } from '../support/natsServer.js';
+import { type NatsServer, freePort, natsMissing, natsOfVersion, startNats } from '../support/natsServer.js';
 
 const missing = natsMissing();
 const ownMissing = natsMissing({ own: true });
@@ -40,6 +40,22 @@ if (missing === undefined) {
 } else {
   console.log(`skipped: bus: NATS: ${missing}`);
 }
+
+const versions = suite('NATS: versions');
+
+versions('one that is too old is refused and left, one that does not know its version is not', async () => {
+  for (const [version, refused] of [['2.1.9', true], ['1.4.1', true], ['2.8.4', true], ['2.9.0', false], ['2.12.1', false], ['3.0.0-beta', false], ['dev', false], ['', false]] as const) {
+    const server = await natsOfVersion(version);
+    const opened = await openNatsBus({ url: server.url, logId: 'x', onError: ignore }).catch((error: unknown) => error);
+    if (refused) {
+      assert.ok(opened instanceof EngineError, version);
+      assert.equal(opened.message, `NATS_URL: NATS ${version} is too old: use 2.9 or later`);
+    } else await (opened as Bus).close();
+    await server.close();
+  }
+});
+
+versions.run();
 
 if (ownMissing === undefined) {
   const test = suite<{ server: NatsServer; logId: string }>('NATS');
@@ -199,6 +215,10 @@ if (ownMissing === undefined) {
   test('nobody there: a clear message at start', async ({ logId }) => {
     const port = await freePort();
     await assert.rejects(openNatsBus({ url: `nats://127.0.0.1:${port}`, logId, onError: ignore }), /^EngineError: NATS_URL: no NATS server answers there/);
+  });
+
+  test('a server without TLS where it is asked for', async ({ server, logId }) => {
+    await assert.rejects(openNatsBus({ url: server.url.replace('nats:', 'tls:'), logId, onError: ignore }), /^EngineError: NATS_URL: the server has no TLS/);
   });
 
   test.run();

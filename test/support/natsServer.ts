@@ -1,7 +1,8 @@
 /** A NATS server for tests: `nats-server` on a free port of the loopback address, or the one at TEST_NATS_URL. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'nats';
 
@@ -68,5 +69,27 @@ export async function startNats({ args = [], own = args.length > 0 }: { readonly
       child = await start();
     },
     stop: ended,
+  };
+}
+
+/** Something that says it is a NATS of this version, and answers pings. */
+export async function natsOfVersion(version: string): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.write(`INFO ${JSON.stringify({ server_id: 'x', version, proto: 1, headers: true, max_payload: 1_048_576 })}\r\n`);
+    socket.on('data', (chunk: Buffer) => {
+      if (chunk.includes('PING')) socket.write('PONG\r\n');
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `nats://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
   };
 }

@@ -1,0 +1,53 @@
+/** The connection to what stands at NATS_URL, and what is wrong with it in words for who set it. */
+import { connect, type NatsConnection, NatsError } from 'nats';
+import { EngineError } from '../engineError.js';
+
+const SETTING = 'NATS_URL';
+/** The oldest server that is tested against. Before 2.2 there are no headers, and nobody says that nobody answers. */
+const LEAST_VERSION = [2, 9] as const;
+
+/**
+ * Connects, and from then on again for ever.
+ * @param url addresses, comma-separated; user and password, or a token, may stand in the first
+ * @throws EngineError naming NATS_URL when nobody answers there, the credentials are refused, or the server is too old
+ */
+export async function connected(url: string): Promise<NatsConnection> {
+  const servers = url.split(',').map((one) => new URL(one.trim()));
+  const [first] = servers;
+  const { username = '', password = '' } = first ?? {};
+  const credentials = password === '' ? (username === '' ? {} : { token: decodeURIComponent(username) }) : { user: decodeURIComponent(username), pass: decodeURIComponent(password) };
+  let connection;
+  try {
+    connection = await connect({
+      servers: servers.map(({ host }) => host),
+      ...credentials,
+      ...(first?.protocol === 'tls:' ? { tls: {} } : {}),
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 250,
+      reconnectJitter: 250,
+      pingInterval: 2_000,
+      maxPingOut: 2,
+      timeout: 5_000,
+    });
+  } catch (error) {
+    throw new EngineError(SETTING, faultOf(error), error);
+  }
+  const version = connection.info?.version ?? '';
+  if (!isOld(version)) return connection;
+  await connection.close();
+  throw new EngineError(SETTING, `NATS ${version} is too old: use ${LEAST_VERSION.join('.')} or later`);
+}
+
+function faultOf(error: unknown): string {
+  const code = error instanceof NatsError ? error.code : '';
+  if (code === 'AUTHORIZATION_VIOLATION') return 'the credentials are refused: check user and password, or the token, in the first address';
+  if (code === 'SERVER_OPT_NA') return 'the server has no TLS: begin the address with nats://, or give the server a certificate';
+  return 'no NATS server answers there: check the address, whether the server runs, and whether it has TLS (then it begins with tls://)';
+}
+
+/** A server that is built from source may not know its version: then nothing is to be said against it. */
+function isOld(version: string): boolean {
+  const [major, minor] = (/^(\d+)\.(\d+)/.exec(version) ?? []).slice(1).map(Number);
+  if (major === undefined || minor === undefined) return false;
+  return major < LEAST_VERSION[0] || (major === LEAST_VERSION[0] && minor < LEAST_VERSION[1]);
+}
