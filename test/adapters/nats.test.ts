@@ -126,6 +126,27 @@ if (ownMissing === undefined) {
     });
   }
 
+  test('it is looked for again however long it is gone, and everything that was served and heard before is again', async ({ server, logId }) => {
+    const [bus, other] = [await openNatsBus({ url: server.url, logId, onError: ignore }), await openNatsBus({ url: server.url, logId, onError: ignore })];
+    const heard: object[] = [];
+    await other.serve('work', 'q', async () => ({ done: true }));
+    await other.subscribe<object>('told', (message) => void heard.push(message));
+    server.child?.kill('SIGKILL');
+    // Ten tries, which is where the client gives up by itself, take less.
+    await sleep(7_000);
+    await server.restart();
+    let answer: object | undefined;
+    for (let wait = 0; wait < 50 && answer === undefined; wait++) {
+      answer = await bus.request<object>('work', {}, { timeoutMs: 300 }).catch(() => undefined);
+      if (answer === undefined) await sleep(100);
+    }
+    assert.deepEqual(answer, { done: true });
+    await bus.publish('told', { n: 1 });
+    for (let wait = 0; wait < 50 && heard.length === 0; wait++) await sleep(20);
+    assert.deepEqual(heard, [{ n: 1 }]);
+    await Promise.all([bus.close(), other.close()]);
+  });
+
   const members = async (url: string, logId: string): Promise<{ readonly asker: Bus; readonly one: BusProcess; readonly other: BusProcess; close(): Promise<void> }> => {
     const asker = await openNatsBus({ url, logId, onError: ignore });
     const [one, other] = await Promise.all([openBusInProcess({ url, logId }), openBusInProcess({ url, logId })]);

@@ -100,6 +100,31 @@ test('goes on where it stopped: nothing is done twice, with and without checkpoi
   assert.is(house.lines.filter(({ msg }) => msg === 'simulated notification sent').length, 10);
 });
 
+test('starting again from the first event reads the log once, and no stream of what is done: stream by stream takes minutes', async ({ house }) => {
+  await house.work();
+  const first = house.process();
+  await Promise.all(Array.from({ length: 20 }, () => house.buy([phone(1), {}])));
+  await house.until(async () => (await house.all('NotificationSent')).length === 20);
+  await first.close();
+  for (const { key } of await house.deps.records.list('')) await house.deps.records.delete(key);
+
+  const streams: string[] = [];
+  const events: EventStore = {
+    ...house.events,
+    async read(stream, options) {
+      streams.push(stream);
+      return house.events.read(stream, options);
+    },
+  };
+  house.process({ events });
+  await house.until(async () => house.lines.filter(({ msg }) => msg === 'process managers have caught up').length === 2);
+  await sleep(100);
+  assert.equal(streams, []);
+  const { transactionId } = await house.buy([{}]);
+  await house.until(async () => (await house.all('GiftIssued')).length === 41);
+  assert.ok(streams.includes(`transaction-${transactionId}`), 'it does read what it acts on');
+});
+
 test('a checkpoint of another log is not used', async ({ house }) => {
   await house.work();
   await house.deps.records.put('checkpoint/purchase-process', { logId: 'another', position: '9'.repeat(16) });

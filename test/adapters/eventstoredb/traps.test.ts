@@ -438,6 +438,26 @@ connections('a search for another leader that nobody waits for may fail', () =>
     }
   }));
 
+connections('a server that stops ends calls with an error of its own: reads are tried again, followers go on', () =>
+  onDouble(async ({ store, double }) => {
+    await store.append('a', [event()], 'none');
+    const following = readUntil(store.follow(undefined), (all) => all.length === 2, 20_000);
+    await until(() => double.running() === 1);
+    double.switches.refuse = { code: 13, details: 'Received RST_STREAM with code 2' };
+    double.way.cut();
+    const [read] = await Promise.all([
+      store.read('a'),
+      sleep(300).then(() => {
+        double.switches.refuse = undefined;
+      }),
+    ]);
+    assert.is(read.length, 1);
+    await store.append('a', [event()], 0);
+    assert.is((await following).length, 2);
+    double.switches.refuse = { code: 13, details: 'Received RST_STREAM with code 2' };
+    assert.instance(await failureOf(store.read('a')), UnavailableError);
+  }));
+
 connections('an append that was never sent is known not to be stored', () =>
   onDouble(async ({ store, double }) => {
     await store.append('a', [event()], 'none');

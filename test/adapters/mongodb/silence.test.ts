@@ -61,6 +61,16 @@ if (missing === undefined) {
     assert.is(await store.checkpoint(projectionOf(collection)), at(2));
   });
 
+  test('it is noticed within 4 s: what is asked from then on is never sent, and known not to be done', async ({ server, store }) => {
+    await store.records.put('r', 1);
+    server.signal('SIGSTOP');
+    await sleep(4_000);
+    const { error, ms } = await failing(() => store.records.put('r', 2));
+    assert.instance(error, UnavailableError);
+    assert.not.ok((error as UnavailableError).outcomeUnknown, error.message);
+    assert.ok(ms < 4_000, `${ms} ms`);
+  });
+
   test('closing does not wait for it', async ({ server, store }) => {
     const collection = newCollection();
     await store.ensure(collection);

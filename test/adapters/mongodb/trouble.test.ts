@@ -105,6 +105,20 @@ async function onFake(answer: (command: Document) => Document | 'end' | 'silence
   }
 }
 
+fakes('however many calls there are, they share 32 connections', async () => {
+  let silent = false;
+  const server = await startFakeMongo((command) => openedWell(command) ?? (silent ? 'silence' : {}));
+  const store = await openMongoReadStore({ url: server.url });
+  silent = true;
+  const calls = Promise.allSettled(Array.from({ length: 300 }, (_, n) => store.get(newCollection(), `d${n}`)));
+  await sleep(300);
+  // The driver looks after the server over two more.
+  assert.ok(server.connections() >= 32 && server.connections() <= 34, `${server.connections()} connections`);
+  await server.stop();
+  await calls;
+  await store.close();
+});
+
 fakes('a connection that ends before the answer leaves the outcome unknown, of every kind of write', () =>
   onFake(
     (command) => ('update' in command || 'delete' in command || 'findAndModify' in command || 'insert' in command ? 'end' : empty),
