@@ -1,9 +1,10 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -11,6 +12,7 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import { MongoClient } from 'mongodb';
 import { parse } from 'yaml';
 import { ROLES, loadConfig } from '../../src/config.js';
+import { freePort, natsMissing } from '../support/natsServer.js';
 
 /** What these tests look at of a compose file. */
 interface Compose {
@@ -170,6 +172,42 @@ test("MongoDB's health check begins the replica set once, of all its members", (
   }
   assert.throws(() => checked(compose('docker-compose.cluster.yml').services['mongodb2']!.healthcheck!.test.at(-1)!, false), /NotYetInitialized/);
 });
+
+/** What a health check's address answers, once it does. */
+async function healthy(url: string): Promise<number> {
+  for (let wait = 0; ; wait++) {
+    const answer = await fetch(url).catch(() => undefined);
+    if (answer !== undefined || wait === 200) return answer?.status ?? 0;
+    await sleep(25);
+  }
+}
+
+const noNats = natsMissing({ own: true });
+if (noNats !== undefined) console.log(`skipped: NATS starts as the compose files tell it to: ${noNats}`);
+for (const file of noNats === undefined ? FILES : []) {
+  test(`${file}: NATS starts as it is told to, finds the others, and its health check's address answers`, async () => {
+    const nodes = engines(compose(file)).filter(([name]) => name.startsWith('nats'));
+    const ports = await Promise.all(nodes.map(async () => ({ client: await freePort(), cluster: await freePort(), http: await freePort() })));
+    const children: ChildProcess[] = [];
+    try {
+      for (const [index, [, { command }]] of nodes.entries()) {
+        const { client, cluster, http } = ports[index]!;
+        // On one machine the nodes differ by their ports, not by their hosts.
+        const args = command!.map((word) => word.replace('0.0.0.0:6222', `127.0.0.1:${cluster}`).replaceAll(/nats(\d):6222/g, (_, n: string) => `127.0.0.1:${ports[Number(n) - 1]!.cluster}`).replace(/^8222$/, String(http)));
+        children.push(spawn('nats-server', ['-a', '127.0.0.1', '-p', String(client), ...args], { stdio: 'ignore' }));
+      }
+      for (const [index, [name, { healthcheck }]] of nodes.entries()) {
+        const url = healthcheck!.test.at(-1)!.replace(':8222', `:${ports[index]!.http}`);
+        assert.is(await healthy(url), 200, name);
+        const others = async (): Promise<number> => ((await (await fetch(url.replace('/healthz', '/routez'))).json()) as { num_routes: number }).num_routes;
+        for (let wait = 0; (await others()) < nodes.length - 1 && wait < 200; wait++) await sleep(25);
+        assert.ok((await others()) >= nodes.length - 1, `${name} finds the others`);
+      }
+    } finally {
+      for (const child of children) child.kill('SIGKILL');
+    }
+  });
+}
 
 for (const file of FILES) {
   test(`${file}: keys are made once and handed to every process, unless they are set`, () => {
