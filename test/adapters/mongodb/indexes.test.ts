@@ -20,6 +20,8 @@ const QUERIES: readonly Query[] = [
   { where: { gift: 'g10' } },
   { where: { changed: { gt: '' } }, sort: [['changed', -1]], limit: 1 },
   { where: { changed: { gt: at(2_900) } }, sort: [['changed', 1]], limit: 1_000 },
+  { where: { added: { gt: at(1_000), lte: at(2_000) } }, sort: [['added', 1]], limit: 1_000 },
+  { where: { id: { gt: 'd1' } }, sort: [['id', 1]], limit: 1_000 },
   { where: { id: { in: ['d1', 'd2'] } } },
   { where: { id: { prefix: 'd29' } } },
   { where: { id: 'd1' } },
