@@ -33,7 +33,7 @@ const SECRET = 's3cret';
 /** Ends with code 1 and this one line, soon. */
 async function refused(env: Readonly<Record<string, string>>, message: RegExp): Promise<void> {
   const began = performance.now();
-  const { code, errors } = await runs({ PORT: '0', ...env });
+  const { code, errors } = await runs({ PORT: '0', NODE_NO_WARNINGS: '1', ...env });
   assert.equal(code, 1, errors);
   assert.match(errors, message);
   assert.match(errors, /^[^\n]+\n$/, 'one line, no stack');

@@ -43,14 +43,17 @@ if (missing === undefined) {
 
 const versions = suite('NATS: versions');
 
-versions('one that is too old is refused and left, one that does not know its version is not', async () => {
-  for (const [version, refused] of [['2.1.9', true], ['1.4.1', true], ['2.8.4', true], ['2.9.0', false], ['2.12.1', false], ['3.0.0-beta', false], ['dev', false], ['', false]] as const) {
+versions('one that is too old is refused and left', async () => {
+  for (const [version, refused] of [['2.1.9', true], ['1.4.1', true], ['2.8.4', true], ['2.9.0', false], ['2.12.1', false], ['3.0.0-beta', false]] as const) {
     const server = await natsOfVersion(version);
     const opened = await openNatsBus({ url: server.url, logId: 'x', onError: ignore }).catch((error: unknown) => error);
     if (refused) {
       assert.ok(opened instanceof EngineError, version);
       assert.equal(opened.message, `NATS_URL: NATS ${version} is too old: use 2.9 or later`);
-    } else await (opened as Bus).close();
+    } else {
+      assert.ok(!(opened instanceof Error), `${version}: ${String(opened)} ${String((opened as Error).cause)}`);
+      await (opened as Bus).close();
+    }
     await server.close();
   }
 });

@@ -45,7 +45,6 @@ function faultOf(error: unknown): string {
   return 'no NATS server answers there: check the address, whether the server runs, and whether it has TLS (then it begins with tls://)';
 }
 
-/** A server that is built from source may not know its version: then nothing is to be said against it. */
 function isOld(version: string): boolean {
   const [major, minor] = (/^(\d+)\.(\d+)/.exec(version) ?? []).slice(1).map(Number);
   if (major === undefined || minor === undefined) return false;
