@@ -90,9 +90,9 @@ async function inTrouble(chapter: string, settings: Readonly<Record<string, stri
   }
 }
 
-/** Buys a gift to be shared; notes it and its transaction for the commands. */
-async function buyInto({ env, ask }: Trouble, url: string): Promise<string> {
-  const reply = await ask(url, 'POST', '/api/v2/transactions', purchaseOf('latte'));
+/** Buys a gift, by default one to be shared; notes it and its transaction for the commands. */
+async function buyInto({ env, ask }: Trouble, url: string, receivers?: readonly object[]): Promise<string> {
+  const reply = await ask(url, 'POST', '/api/v2/transactions', purchaseOf('latte', receivers));
   assert.equal(reply.status, 201, reply.text);
   Object.assign(env, { TRANSACTION: reply.json.data.id as string, GIFT: reply.json.data.gifts[0] as string });
   return env['GIFT'] ?? '';
@@ -154,7 +154,12 @@ test('parked purchases: a charge that the provider refuses to make', async () =>
       const refusal = { error: { type: 'invalid_request_error', code: 'resource_missing', param: 'payment_method', message: 'No such PaymentMethod' } };
       stripe.fault = () => ({ kind: 'answer', answer: { status: 400, body: refusal } });
       await buyInto(trouble, url);
+      trouble.env['OTHER'] = trouble.env['TRANSACTION'] ?? '';
+      await buyInto(trouble, url);
+      await trouble.follow(/parked show/);
+      stripe.fault = () => undefined;
       await trouble.follow();
+      assert.deepEqual([stripe.charges(trouble.env['TRANSACTION'] ?? ''), stripe.charges(trouble.env['OTHER'] ?? '')], [1, 0]);
     });
   });
 });
@@ -252,6 +257,15 @@ test('lost machine: restored from the latest backup', async () => {
     } finally {
       await again.end();
     }
+  });
+});
+
+test('a ticket about one gift', async () => {
+  await inTrouble('A ticket about one gift', {}, async (trouble) => {
+    const { url = '' } = await trouble.start();
+    await untilReady(url);
+    await buyInto(trouble, url, [{ phone_number: '07700 900002' }]);
+    await trouble.follow();
   });
 });
 
