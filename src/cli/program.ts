@@ -16,8 +16,8 @@ import { projectionsCommand } from './projections.js';
 import { restoreCommand } from './restore.js';
 import { CommandFailure, EXIT, type Terminal } from './terminal.js';
 
-/** The program with all its subcommands. */
-function program(terminal: Terminal): Command {
+/** The program with all its subcommands, for what is run here and for whoever looks at what there is. */
+export function program(terminal: Terminal): Command {
   const gift = new Command('gift')
     .description('Gift commerce from the command line. Settings come from the same environment variables as the service\'s (DATA_DIR, HASH_KEY …);\nit may run beside a running service.')
     .addHelpText('after', `

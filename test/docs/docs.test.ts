@@ -1,0 +1,148 @@
+/** What the documents name is there: commands and their options, settings, routes, scripts, benches, files; and no command, setting or route goes unsaid. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import { suite } from 'uvu';
+import { ERRORS } from '../../src/api/errors.js';
+import { program } from '../../src/cli/program.js';
+import { ConfigError, loadConfig } from '../../src/config.js';
+import { type Json, startService } from '../support/service.js';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const test = suite('documents');
+
+const FILES = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'examples/README.md', ...readdirSync(join(ROOT, 'docs')).map((name) => `docs/${name}`)];
+const TEXTS = new Map(FILES.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]));
+const ALL = [...TEXTS.values()].join('\n');
+/** What users read to know what there is; the changelog only says when it came. */
+const GUIDES = [...TEXTS].filter(([file]) => file === 'README.md' || file.startsWith('docs/')).map(([, text]) => text).join('\n');
+
+/** Code as it stands in a text: what is between backticks, and the lines of its blocks. */
+function codeOf(text: string): string[] {
+  const blocks = [...text.matchAll(/^```\w*\n([^]*?)^```$/gm)].flatMap(([, block = '']) => block.split('\n'));
+  const spans = [...text.replaceAll(/^```\w*\n[^]*?^```$/gm, '').matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code);
+  return [...blocks, ...spans];
+}
+
+const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+const gift = program({ stdin: Readable.from([]), stdout: nowhere, stderr: nowhere, env: {}, signal: new AbortController().signal });
+
+/** The commands that do something, by what is typed for them. */
+function leaves(command: Command, path: string): Map<string, Command> {
+  if (command.commands.length === 0) return new Map([[path, command]]);
+  return new Map(command.commands.flatMap((inner) => [...leaves(inner, `${path} ${inner.name()}`)]));
+}
+
+/** The command lines of `gift` within code; options are cut off at whatever ends a command in a shell. */
+function commandLinesIn(code: string): string[] {
+  return [...code.matchAll(/(?<![\w./-])gift ([a-z-][^|;>&]*)/g)].map(([, line = '']) => line.trim());
+}
+
+/** What is wrong with a command line; `undefined`: nothing. */
+function faultOf(line: string): string | undefined {
+  const words = line.split(/\s+/);
+  let command = gift;
+  while (command.commands.length > 0) {
+    const word = words.shift();
+    if (word === undefined || word.startsWith('-') || word === '…') break;
+    const inner = command.commands.find((one) => one.name() === word);
+    if (inner === undefined) return `no command ${word}`;
+    command = inner;
+  }
+  const known = new Set(['--help', '--version', ...command.options.map(({ long }) => long)]);
+  const unknown = words.map((word) => word.replaceAll(/[`"'.,:)=].*$/g, '')).find((word) => word.startsWith('--') && !known.has(word));
+  return unknown === undefined ? undefined : `no option ${unknown}`;
+}
+
+const MESSAGES = new Set<string>(Object.values(ERRORS).map(([, message]) => message));
+
+test('every command and option that is named exists', () => {
+  let found = 0;
+  for (const [file, text] of TEXTS) {
+    for (const code of codeOf(text)) {
+      if (MESSAGES.has(code)) continue;
+      for (const line of commandLinesIn(code)) {
+        found += 1;
+        assert.equal(faultOf(line), undefined, `${file}: ${code}`);
+      }
+    }
+  }
+  assert.ok(found > 40, String(found));
+  assert.deepEqual(['history X --as-of T', 'history X --nonsense', 'audit nonsense', 'nonsense'].map(faultOf), [undefined, 'no option --nonsense', 'no command nonsense', 'no command nonsense']);
+});
+
+test('every command stands in the README or a guide', () => {
+  const paths = [...leaves(gift, 'gift').keys()];
+  assert.ok(paths.length > 10);
+  assert.deepEqual(paths.filter((path) => !GUIDES.includes(path)), []);
+});
+
+test('the settings of the README are those that are read, and all of them', () => {
+  const read = new Set<string>();
+  const env = new Proxy<Record<string, string>>({ PAYMENTS: 'stripe', NOTIFICATIONS: 'real', EVENTSTORE_URL: 'esdb://h' }, {
+    get(target, name) {
+      if (typeof name === 'string') read.add(name);
+      return Reflect.get(target, name) as string;
+    },
+  });
+  assert.throws(() => loadConfig(env), ConfigError);
+  const table = TEXTS.get('README.md')?.split('\n').filter((line) => /^\| `[A-Z]/.test(line)) ?? [];
+  const said = new Set(table.flatMap((line) => [...(line.split(' | ')[0] ?? '').matchAll(/`([A-Z][A-Z_0-9]+)`/g)].map(([, name = '']) => name)));
+  const own = [...said].filter((name) => !name.startsWith('OTEL_'));
+  assert.deepEqual(own.toSorted(), [...read].toSorted());
+  for (const line of readFileSync(join(ROOT, '.env.example'), 'utf8').matchAll(/^# ([A-Z_]+)=/gm)) assert.ok(said.has(line[1] ?? '') || line[1] === 'LISTEN', line[1]);
+});
+
+test('every route that is named exists, and every route under /ops is named', async () => {
+  const service = await startService({ split: false });
+  let document: Json;
+  try {
+    document = (await service.ask('GET', '/openapi.json')).json;
+  } finally {
+    await service.close();
+  }
+  const shape = (path: string): string => path.replace(/[?#].*$/, '').replaceAll(/\{[^}]*\}|:\w+/g, '{}').replace(/\/$/, '');
+  const routes = new Set(Object.entries(document.paths as Record<string, object>).flatMap(([path, item]) => Object.keys(item).map((method) => `${method.toUpperCase()} ${shape(path)}`)));
+  const named = new Set([...ALL.matchAll(/`(GET|POST|PATCH|DELETE|PUT) (\/[^`\s]+)`/g)].map(([, method = '', path = '']) => `${method} ${shape(path)}`));
+  assert.ok(named.size > 10, String(named.size));
+  const outside = new Set(['GET /openapi.json']);
+  assert.deepEqual([...named].filter((one) => !routes.has(one) && !outside.has(one)), []);
+  assert.deepEqual([...routes].filter((one) => one.includes(' /ops/') && !named.has(one)), []);
+});
+
+test('scripts, benches and files that are named exist, and so do the chapters of links', () => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
+  for (const [file, text] of TEXTS) {
+    const where = (what: string): string => `${file}: ${what}`;
+    for (const [what, name = ''] of text.matchAll(/npm run ([a-z]+)/g)) assert.ok(name in scripts, where(what));
+    for (const [what, name = ''] of text.matchAll(/npm run bench -- ([a-z0-9-]+)/g)) assert.ok(existsSync(join(ROOT, 'bench', `${name}.ts`)), where(what));
+    for (const [what, target = '', anchor] of text.matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)) {
+      const path = target === '' ? join(ROOT, file) : join(ROOT, dirname(file), target);
+      assert.ok(existsSync(path), where(what));
+      if (anchor === undefined) continue;
+      const chapters = [...readFileSync(path, 'utf8').matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title.toLowerCase().replaceAll(/[^\w -]/g, '').replaceAll(' ', '-'));
+      assert.ok(chapters.includes(anchor), where(what));
+    }
+    for (const [what, path = ''] of text.matchAll(/`((?:src|test|bench|deploy|docs|scripts)\/[\w./*-]*)`/g)) assert.ok(stands(path), where(what));
+  }
+  // Messages of the program send their readers to chapters, too.
+  for (const [, title = ''] of readFileSync(join(ROOT, 'src/cli/backup.ts'), 'utf8').matchAll(/see "([^"]+)" in docs\/deployment\.md/g)) {
+    assert.ok(TEXTS.get('docs/deployment.md')?.includes(`## ${title}\n`), title);
+  }
+});
+
+/** A file, a folder, or some file whose name fits a `*`. */
+function stands(path: string): boolean {
+  if (!path.includes('*')) return existsSync(join(ROOT, path));
+  const pattern = new RegExp(`^${path.slice(path.lastIndexOf('/') + 1).replaceAll('.', '\\.').replaceAll('*', '.*')}$`);
+  return readdirSync(join(ROOT, dirname(path))).some((name) => pattern.test(name));
+}
+
+test('nothing is said of the machine that it was written on', () => {
+  for (const [file, text] of TEXTS) assert.doesNotMatch(text, /\/(?:home|root|work|tmp|Users)\//, file);
+});
+
+test.run();
