@@ -1,0 +1,119 @@
+/** The troubles that the runbook's chapters are about: the service in one of them, and the chapter's commands, run where it is. */
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
+import { importCatalogue } from '../../src/commands/import/importCatalogue.js';
+import { loadConfig } from '../../src/config.js';
+import { keyedHash } from '../../src/domain/keyedHash.js';
+import { openEventStore } from '../../src/engines.js';
+import { loadKeys } from '../../src/keys.js';
+import { openFcmServer } from './fcmServer.js';
+import { purchaseOf } from './giftFlow.js';
+import { readRunbook, runCommand } from './runbook.js';
+import { type Reply, request, type ServiceProcess, startProcess } from './service.js';
+import { openStripeServer, type StripeServer } from './stripeServer.js';
+import { CATALOGUE } from './testCatalogue.js';
+import { openTwilioServer } from './twilioServer.js';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** The runbook's commands, by chapter. */
+export const RUNBOOK = readRunbook(join(ROOT, 'docs/runbook.md'));
+
+/** A chapter's trouble: a data folder, processes of the service, and what a command line needs. */
+export interface Trouble {
+  readonly dir: string;
+  readonly env: Record<string, string>;
+  /** Starts a process of the service. */
+  start(more?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
+  /** Runs the chapter's commands from where it is, up to the first that `last` matches, or the end. */
+  follow(last?: RegExp): Promise<void>;
+  /** As `ann`. */
+  ask(url: string, method: string, path: string, body?: object): Promise<Reply>;
+}
+
+/** Everything that the commands of a chapter are run in. @throws Error where a command shows something else than the runbook says, or was not run */
+export async function inTrouble(chapter: string, settings: Readonly<Record<string, string>>, use: (trouble: Trouble) => Promise<void>): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), 'gift-runbook-'));
+  const bin = join(dir, 'bin');
+  mkdirSync(bin);
+  writeFileSync(join(bin, 'gift'), `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, 'dist/src/cli/gift.js')}" "$@"\n`);
+  chmodSync(join(bin, 'gift'), 0o755);
+  const env: Record<string, string> = { PATH: `${bin}:${process.env['PATH'] ?? ''}`, DATA_DIR: join(dir, 'data'), BACKUPS: dir, CLIENT: 'app', SECRET: 'app-secret', ...settings };
+  const { PATH: _path, BACKUPS: _b, CLIENT: _c, SECRET: _s, ...service } = env;
+  const processes: ServiceProcess[] = [];
+  const waiting = [...(RUNBOOK.get(chapter) ?? [])];
+  const tokens = new Map<string, string>();
+  try {
+    const config = loadConfig(service);
+    const { hashKey } = loadKeys(config);
+    const events = await openEventStore(config);
+    await importCatalogue({ events, hash: keyedHash(hashKey), now: () => new Date().toISOString() }, CATALOGUE, { by: { user: 'cli:test' } });
+    await events.close();
+    await use({
+      dir,
+      env,
+      async start(more = {}) {
+        const started = await startProcess({ ...service, PORT: '0', CHARGE_WAIT_MS: '300', ...more });
+        processes.push(started);
+        if (started.url !== undefined) Object.assign(env, { API: started.url, METRICS: started.url });
+        return started;
+      },
+      async follow(last) {
+        for (let command = waiting.shift(); command !== undefined; command = waiting.shift()) {
+          await runCommand(command, env);
+          if (last?.test(command.command) === true) return;
+        }
+        assert.equal(last, undefined, `${chapter}: no command is like ${String(last)}`);
+      },
+      async ask(url, method, path, body) {
+        if (!tokens.has(url)) {
+          const client = await request(`${url}/oauth/token`, 'POST', { body: { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' } });
+          const grant = { grant_type: 'password', username: 'ann@test.example', password: 'ann-password' };
+          tokens.set(url, (await request(`${url}/oauth/token`, 'POST', { token: client.json.access_token as string, body: grant })).json.access_token as string);
+        }
+        return request(url + path, method, { token: tokens.get(url) ?? '', ...(body === undefined ? {} : { body }) });
+      },
+    });
+    assert.deepEqual(waiting.map(({ line, command }) => `${line}: ${command}`), [], 'every command of the chapter has been run');
+  } finally {
+    for (const one of processes.reverse()) await one.end('SIGKILL');
+    rmSync(dir, { recursive: true, force: true });
+  }
+}
+
+/** Buys a gift, by default one to be shared; notes it and its transaction for the commands. */
+export async function buyInto({ env, ask }: Trouble, url: string, receivers?: readonly object[]): Promise<string> {
+  const reply = await ask(url, 'POST', '/api/v2/transactions', purchaseOf('latte', receivers));
+  assert.equal(reply.status, 201, reply.text);
+  Object.assign(env, { TRANSACTION: reply.json.data.id as string, GIFT: reply.json.data.gifts[0] as string });
+  return env['GIFT'] ?? '';
+}
+
+/** Stand-ins for the real providers, and the settings that name them. */
+export async function withProviders(use: (settings: Record<string, string>, stripe: StripeServer) => Promise<void>): Promise<void> {
+  const [stripe, twilio, fcm] = await Promise.all([openStripeServer(), openTwilioServer(), openFcmServer()]);
+  const settings = {
+    PAYMENTS: 'stripe', STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_WEBHOOK_SECRET: 'whsec_of_a_test', STRIPE_API_URL: stripe.url,
+    NOTIFICATIONS: 'real', TWILIO_ACCOUNT_SID: twilio.accountSid, TWILIO_AUTH_TOKEN: twilio.authToken, TWILIO_FROM: '+447700900000', TWILIO_API_URL: twilio.url,
+    FCM_PROJECT_ID: fcm.projectId, FCM_CLIENT_EMAIL: fcm.clientEmail, FCM_PRIVATE_KEY: fcm.privateKey, FCM_API_URL: fcm.url, FCM_TOKEN_URL: fcm.tokenUrl,
+  };
+  try {
+    await use(settings, stripe);
+  } finally {
+    await Promise.all([stripe, twilio, fcm].map((one) => one.close()));
+  }
+}
+
+/** How many events the gift's stream has. */
+export async function readLog(dataDir: string, gift: string): Promise<number> {
+  const events = await openEmbeddedEventStore({ dir: dataDir });
+  try {
+    return (await events.read(`gift-${gift}`)).length;
+  } finally {
+    await events.close();
+  }
+}
