@@ -20,9 +20,9 @@ const ALL = [...TEXTS.values()].join('\n');
 /** What users read to know what there is; the changelog only says when it came. */
 const GUIDES = [...TEXTS].filter(([file]) => file === 'README.md' || file.startsWith('docs/')).map(([, text]) => text).join('\n');
 
-/** Code as it stands in a text: what is between backticks, and the lines of its blocks. */
+/** Code as it stands in a text: what is between backticks, and the lines of its blocks; of a console what is typed, not what it shows. */
 function codeOf(text: string): string[] {
-  const blocks = [...text.matchAll(/^```\w*\n([^]*?)^```$/gm)].flatMap(([, block = '']) => block.split('\n'));
+  const blocks = [...text.matchAll(/^```(\w*)\n([^]*?)^```$/gm)].flatMap(([, kind, block = '']) => block.split('\n').filter((line) => kind !== 'console' || line.startsWith('$ ')));
   const spans = [...text.replaceAll(/^```\w*\n[^]*?^```$/gm, '').matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code);
   return [...blocks, ...spans];
 }
@@ -110,8 +110,10 @@ test('every route that is named exists, and every route under /ops is named', as
   assert.ok(named.size > 10, String(named.size));
   // The description itself, and what is there only where its provider is set.
   const outside = new Set(['GET /openapi.json', 'POST /webhooks/stripe', 'POST /webhooks/twilio']);
-  assert.deepEqual([...named].filter((one) => !routes.has(one) && !outside.has(one)), []);
-  assert.deepEqual([...routes].filter((one) => one.includes(' /ops/') && !named.has(one)), []);
+  assert.deepEqual([...named].filter((one) => !one.includes('…') && !routes.has(one) && !outside.has(one)), []);
+  // A resource's path, or one that ends in dots, names all that stands below.
+  const said = [...ALL.matchAll(/`(?:[A-Z]+ )?(\/ops\/[^`\s]+)`/g)].map(([, path = '']) => shape(path.replace(/…$/, '')));
+  assert.deepEqual([...routes].map((one) => one.split(' ')[1] ?? '').filter((path) => path.startsWith('/ops/') && !said.some((one) => path === one || path.startsWith(`${one}/`))), []);
 });
 
 test('scripts, benches and files that are named exist, and so do the chapters of links', () => {
