@@ -164,6 +164,39 @@ test('the catalogue and the accounts are those of then', async () => {
   assert.deepEqual([viewer.viewer, viewer.data.receiver_id, viewer.embedded.vouchers], ['ann', 'dan', []]);
 });
 
+test('what support did for a gift stands there, and it is shown as it was before and after', async () => {
+  const [other = ''] = await buy(service, 'latte', [{ phone_number: PHONE }]);
+  await eventually(async () => ((await service.events.read(`notification-${other}`)).length === 2 ? true : undefined));
+  const care = async (...args: readonly string[]): Promise<void> => {
+    await sleep(5);
+    const { code, err } = await gift(service.settings, ['gifts', ...args, '--reason', 'a ticket']);
+    assert.equal(code, 0, err);
+    await sleep(5);
+  };
+  const shown = async (user: string, given: string): Promise<Json> => eventually(async () => {
+    const { json } = await service.ask('GET', `/api/v2/gifts/${other}?embed[]=purchase`, { token: await service.userToken(user) });
+    return json.data.expiry_date === given && json.data.receiver_id === user ? json : undefined;
+  });
+  const { expiry_date: expiry } = (await service.ask('GET', `/api/v2/gifts/${other}`, { token: await service.userToken('bob') })).json.data;
+  const until = `${Number((expiry as string).slice(0, 4)) + 1}-03-01`;
+  const seen: { time: string; user: string; answer: Json }[] = [];
+  const note = async (user: string, day: string): Promise<void> => void seen.push({ answer: await shown(user, day), user, time: new Date().toISOString() });
+  await note('bob', expiry);
+  await care('reassign', other, '--to-phone', '07700 900001');
+  await note('ann', expiry);
+  await care('extend', other, '--until', until);
+  await note('ann', until);
+  await care('reassign', other, '--to-user', 'cat');
+  await note('cat', until);
+  for (const { time, user, answer } of seen) {
+    const [then] = (await history(other, '--as-of', time, '--json', '--embed', 'purchase')).records() as Json[];
+    assert.deepEqual([then.viewer, then.data, then.embedded], [user, answer.data, answer.embedded], time);
+  }
+  const events = (await history(other, '--json')).records() as Json[];
+  assert.deepEqual(events.filter(({ type }) => type === 'GiftReassigned').map(({ data }) => [data.phone_number, data.reason]), [['***', 'a ticket'], [null, 'a ticket']]);
+  assert.ok(events.some(({ type, by }) => type === 'GiftExtended' && /^cli:/.test(by.user as string)));
+});
+
 test('money that moved in a prepaid wallet stands there, of this purchase alone, there and back', async () => {
   const paid = async (): Promise<string> => {
     const reply = await service.ask('POST', '/api/v2/transactions', { token: await service.userToken('ann'), body: purchaseOf('latte', undefined, { reference: 'wallet-prepaid' }) });
