@@ -34,6 +34,8 @@ export interface ReadModel<B extends Body> {
 const KNOWN_MS = 1_000;
 /** How old that knowledge may be, in ms, when a document is said not to exist. */
 const SURE_MS = 100;
+/** Older than that, in ms, it is asked for before anything is read: what readers have left is not kept up to date for ever (`projector.ts`). */
+const OLD_MS = 10_000;
 
 /**
  * Reads a projection's documents from the version in use; before one has ever caught up, from that of this code.
@@ -65,10 +67,11 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
     return asking;
   }
 
-  /** Sees to it that the version in use is asked for about every second, without anybody waiting for it save the first. */
+  /** Sees to it that the version in use is asked for about every second, without anybody waiting for it save the first, and the first after a long pause. */
   function refreshed(): Promise<void> | undefined {
-    if (performance.now() - knownAt < KNOWN_MS) return undefined;
-    if (knownAt === Number.NEGATIVE_INFINITY) return ask();
+    const age = performance.now() - knownAt;
+    if (age < KNOWN_MS) return undefined;
+    if (age > OLD_MS) return ask();
     // The store's failure shows in what is read next.
     ask().catch(() => undefined);
     return undefined;

@@ -83,6 +83,24 @@ test('another version is noticed at once when something is missing, else within 
   assert.is((await model.get('id-a'))?.version, 1);
 }));
 
+test('after a long pause the version in use is asked for first: the one that was left may have been left as it was', installed(async ({ store }) => {
+  await fill(store, things, ['a']);
+  await store.activate('things', 1);
+  const model = openReadModel<Thing & { version: number }>(store, things);
+  await model.get('id-a');
+  await fill(store, second, ['a']);
+  await store.activate('things', 2);
+  assert.is((await model.get('id-a'))?.version, 1, 'no pause');
+  const { now } = performance;
+  performance.now = () => now.call(performance) + 11_000;
+  try {
+    assert.is((await model.get('id-a'))?.version, 2);
+    assert.equal((await model.find({})).map(({ body }) => body.version), [2]);
+  } finally {
+    performance.now = now;
+  }
+}));
+
 test('a version that is gone is not read as empty', installed(async ({ store }) => {
   await fill(store, things, ['a']);
   await store.activate('things', 1);
