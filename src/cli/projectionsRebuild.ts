@@ -1,18 +1,26 @@
 /** `gift projections rebuild` and `rollback`: builds a read model anew beside the one in use, and swaps it in. */
 import { Command } from 'commander';
-import { abortRebuild, beginRebuild, beginRollback, build, seizeBuilding } from '../projections/rebuild.js';
-import { buildText, rebuildOf } from '../projections/builds.js';
+import { abortRebuild, type Asked, beginRebuild, beginRollback, build, seizeBuilding } from '../projections/rebuild.js';
+import { buildText, formerOf, type Rebuild, rebuildOf } from '../projections/builds.js';
+import { pause } from '../projections/lease.js';
 import { considerate } from '../projections/pace.js';
 import type { Projection } from '../projections/projection.js';
 import type { RebuildProgress } from '../projections/rebuildProgress.js';
 import { seeThrough } from '../projections/seeThrough.js';
+import { LeaseLostError } from '../projections/writer.js';
+import { UnavailableError } from '../ports/unavailable.js';
 import { PROJECTIONS } from '../readModels.js';
 import { type OpenedStores, withStores } from './engines.js';
 import { reasonOf } from './exports.js';
-import { jsonLine } from './output.js';
+import { jsonLine, printable } from './output.js';
 import { progressBar } from './progress.js';
 import { depsOf, failureOf, interrupted, nowText, projectionOf } from './projectionsShared.js';
 import { CommandFailure, commandLineCaller, EXIT, type Terminal, writeLines } from './terminal.js';
+
+/** How often it says how far it is, or tries an engine that does not answer again, in ms. */
+const LINE_MS = 1_000;
+/** How long it waits for an engine that does not answer, in ms. */
+const PATIENCE_MS = 300_000;
 
 interface RebuildFlags {
   readonly all?: true;
@@ -26,8 +34,8 @@ export function rebuildCommand(terminal: Terminal): Command {
   return new Command('rebuild')
     .summary('build a read model anew beside the one in use, and swap it in')
     .description(`Builds a read model anew from the whole log, in a collection beside the one in use, which goes on serving and being kept up to date. Once the new one has
-caught up, readers are swapped over at once. What was interrupted goes on from where it was when the command is repeated. While requests are answered it goes slower.
-The former build is kept for a day: gift projections rollback goes back to it.`)
+caught up, readers are swapped over at once. An engine that does not answer is waited for, and what was interrupted goes on from where it was when the command is
+repeated. While requests are answered it goes slower. The former build is kept for a day: gift projections rollback goes back to it.`)
     .argument('[name]', `the read model: ${PROJECTIONS.map(({ name }) => name).join(', ')}`)
     .option('--all', 'all read models, one after the other')
     .option('--abort', 'end the rebuild that is under way, whoever runs it, and drop what it has built')
@@ -55,7 +63,7 @@ Example:
     .action(async (name: string, flags: Omit<RebuildFlags, 'all' | 'abort'>) => runRollback(terminal, name, flags));
 }
 
-function asked(reason: string | undefined): { by: string; at: string; reason?: string } {
+function asked(reason: string | undefined): Asked {
   const text = reasonOf(reason);
   return { by: commandLineCaller().user ?? 'cli', at: nowText(), ...(text === null ? {} : { reason: text }) };
 }
@@ -78,35 +86,82 @@ async function runRebuild(terminal: Terminal, name: string | undefined, flags: R
   });
 }
 
-async function rebuildOne(terminal: Terminal, opened: OpenedStores, projection: Projection, { asker, json }: { asker: ReturnType<typeof asked>; json: boolean }): Promise<void> {
+interface Telling {
+  readonly asker: Asked;
+  readonly json: boolean;
+}
+
+/** Rebuilds; while an engine does not answer it waits for it, and goes on from where it was. */
+async function rebuildOne(terminal: Terminal, opened: OpenedStores, projection: Projection, telling: Telling): Promise<void> {
+  const { name } = projection;
+  const { signal, stderr } = terminal;
+  const say = async (action: string, more: object): Promise<void> => {
+    if (telling.json) await writeLines(terminal.stdout, [jsonLine({ action, projection: name, ...more })]);
+  };
+  const began = performance.now();
+  let lostAt: number | undefined;
+  let begun: number | undefined;
+  for (;;) {
+    try {
+      await attempt(terminal, opened, projection, { ...telling, say, began, begun, onBegun: (target) => (begun = target), onProgress: () => (lostAt = undefined) });
+      return;
+    } catch (error) {
+      if (!(error instanceof UnavailableError || error instanceof LeaseLostError) || signal.aborted) throw error;
+      const now = performance.now();
+      if (lostAt === undefined && !telling.json) await writeLines(stderr, [`${printable(error.message)}: waiting for it; the rebuild of ${name} goes on from where it was`]);
+      lostAt ??= now;
+      if (now - lostAt > PATIENCE_MS) throw error;
+      await say('waiting', { cause: error.message });
+      await pause(LINE_MS, signal);
+    }
+  }
+}
+
+interface Attempt extends Telling {
+  readonly say: (action: string, more: object) => Promise<void>;
+  /** When the first attempt began. */
+  readonly began: number;
+  /** The build's number, where an earlier attempt got so far. */
+  readonly begun: number | undefined;
+  readonly onBegun: (target: number) => void;
+  readonly onProgress: () => void;
+}
+
+async function attempt(terminal: Terminal, opened: OpenedStores, projection: Projection, { asker, json, say, began, begun, onBegun, onProgress }: Attempt): Promise<void> {
   const { name } = projection;
   const { store } = opened;
   const { signal } = terminal;
   const deps = depsOf(opened);
-  const began = performance.now();
   const bar = progressBar(terminal.stderr, { doing: `rebuilding ${name}`, unit: 'events' });
-  const say = async (action: string, more: object): Promise<void> => {
-    if (json) await writeLines(terminal.stdout, [jsonLine({ action, projection: name, ...more })]);
-  };
-  const onProgress = (progress: RebuildProgress): void => {
+  let last: RebuildProgress | undefined;
+  const tell = (progress: RebuildProgress): void => {
+    if (progress.position !== last?.position) onProgress();
+    last = progress;
     bar(progress.events, progress.total);
     void say('building', progressJson(progress));
   };
   const stopped = (): CommandFailure => interrupted(`interrupted: repeat the command, and the rebuild of ${name} goes on from where it was; --abort ends it`);
   const lease = await seizeBuilding(deps, name, signal);
   if (lease === undefined) throw stopped();
-  let last: RebuildProgress | undefined;
   try {
-    const { record, resumed } = await beginRebuild(store, projection, asker, true);
-    const { target, from, state } = record.value;
+    const { record, resumed } = await begunAt(begun, store, projection, asker);
+    const { target, from, state } = record;
+    onBegun(target);
     if (state === 'building') {
-      const outcome = await build(deps, projection, target, lease, { pace: considerate(store.records), signal, onProgress: (progress) => onProgress((last = progress)) });
+      const outcome = await build(deps, projection, target, lease, { pace: considerate(store.records), signal, onProgress: tell });
       if (outcome === 'stopped') throw stopped();
       if (outcome === 'aborted') throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
     }
     bar.clear();
-    await say('swapping', { build: target });
-    const swapped = await seeThrough(deps, projection, signal, async () => (await rebuildOf(store, name))?.value.target !== target);
+    let saidAt = Number.NEGATIVE_INFINITY;
+    const swapped = await seeThrough(deps, projection, signal, async () => {
+      const now = performance.now();
+      if (now - saidAt >= LINE_MS) {
+        saidAt = now;
+        await say('swapping', { build: target });
+      }
+      return (await rebuildOf(store, name))?.value.target !== target;
+    });
     if (!swapped) throw interrupted(`interrupted: ${name} is built; the running projector swaps it in, or the same command again`);
     if ((await store.active(name)) !== target) throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
     const seconds = (performance.now() - began) / 1_000;
@@ -119,6 +174,14 @@ async function rebuildOne(terminal: Terminal, opened: OpenedStores, projection: 
     bar.clear();
     await lease.release();
   }
+}
+
+/** Begins, or goes on. What ended while an engine could not be reached is not begun again. */
+async function begunAt(begun: number | undefined, store: OpenedStores['store'], projection: Projection, asker: Asked): Promise<{ readonly record: Pick<Rebuild, 'target' | 'from' | 'state'>; readonly resumed: boolean }> {
+  const { name } = projection;
+  if (begun !== undefined && (await rebuildOf(store, name))?.value.target !== begun) return { record: { target: begun, from: (await formerOf(store, name))?.number, state: 'swapping' }, resumed: true };
+  const { record, resumed } = await beginRebuild(store, projection, asker, true);
+  return { record: record.value, resumed };
 }
 
 /** How a line of progress is spelled. */

@@ -1,4 +1,5 @@
 /** One run of the leading projector: all projections on one feed, those behind on their own until they have caught up, rebuilds swapped in, repairs made in between. */
+import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore, StoredRecord } from '../ports/readStore.js';
@@ -56,6 +57,8 @@ export async function lead(options: LeadOptions): Promise<void> {
   const units = await openUnits(store, projections);
   const ending = new AbortController();
   const over = AbortSignal.any([signal, ending.signal]);
+  // Each build that readers leave waits on it for a minute: there may be many.
+  setMaxListeners(0, over);
   const shared = { events, store, lease };
   const beside = paced({ events, store }, pace);
   const together: Unit[] = [];

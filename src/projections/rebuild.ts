@@ -21,6 +21,12 @@ const TEND_MS = 1_000;
 /** It can't be done as things stand; the message says why, and what to do. Nothing was changed. */
 export class RebuildRefusedError extends Error {
   override readonly name = 'RebuildRefusedError';
+  /** Something else is under way: it may be done later. */
+  readonly busy: boolean;
+  constructor(message: string, busy = false) {
+    super(message);
+    this.busy = busy;
+  }
 }
 
 /** What rebuilding needs. */
@@ -59,7 +65,7 @@ export async function seizeBuilding({ store, logger, holder, leaseMs }: RebuildD
     return await seizeLease(store.records, leaseOf(name), { holder, signal, logger, ...(leaseMs === undefined ? {} : { ttlMs: leaseMs }) });
   } catch (error) {
     if (!(error instanceof LeaseHeldError)) throw error;
-    throw new RebuildRefusedError(`${name} is being rebuilt by ${error.holder}: wait for it, or end it with gift projections rebuild ${name} --abort`);
+    throw new RebuildRefusedError(`${name} is being rebuilt by ${error.holder}: wait for it, or end it with gift projections rebuild ${name} --abort`, true);
   }
 }
 
@@ -76,6 +82,7 @@ export async function beginRebuild(store: ReadStore, projection: Projection, { b
       throw new RebuildRefusedError(`${name}: ${buildText(from)} is in use, this program makes version ${version}: the projector builds it and swaps it in by itself; gift projections status shows how far it is`);
     }
     const standing = await rebuildOf(store, name);
+    if (standing?.value.kind === 'rollback' && sameVersion(standing.value.target, version)) throw new RebuildRefusedError(`${name} is being rolled back, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or end it with gift projections rebuild ${name} --abort`, true);
     if (standing !== undefined && sameVersion(standing.value.target, version) && (standing.value.state === 'ready' || standing.value.state === 'swapping')) return { record: standing, resumed: true };
     if (standing?.value.state === 'building' && sameVersion(standing.value.target, version)) {
       const value: Rebuild = { ...standing.value, attended };
@@ -121,9 +128,8 @@ export async function build(deps: RebuildDeps, projection: Projection, target: n
     return record?.value.target === target && record.value.state === 'building' ? record : undefined;
   };
   const tell = async (): Promise<void> => {
-    const now = progress.now();
-    onProgress?.(now);
-    await tellProgress(store, name, target, now);
+    onProgress?.(progress.now());
+    await tellProgress(store, name, target, progress);
   };
 
   async function tend(): Promise<void> {
@@ -163,7 +169,7 @@ export async function build(deps: RebuildDeps, projection: Projection, target: n
 export async function beginRollback(store: ReadStore, { name, version }: Projection, { by, reason, at }: Asked): Promise<number> {
   const standing = await rebuildOf(store, name);
   if (standing?.value.kind === 'rollback') return standing.value.target;
-  if (standing !== undefined) throw new RebuildRefusedError(`${name} is being rebuilt, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or end it with gift projections rebuild ${name} --abort`);
+  if (standing !== undefined) throw new RebuildRefusedError(`${name} is being rebuilt, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or end it with gift projections rebuild ${name} --abort`, true);
   const [from, former] = [await store.active(name), await formerOf(store, name)];
   if (former === undefined || from === former.number || !(await store.versions(name)).includes(former.number)) {
     throw new RebuildRefusedError(`${name}: no former build is kept, so there is nothing to go back to`);
@@ -172,7 +178,7 @@ export async function beginRollback(store: ReadStore, { name, version }: Project
     throw new RebuildRefusedError(`${name}: the former build is ${buildText(former.number)}, this program makes version ${version}: go back to that program, and it takes its own into use again`);
   }
   const rollback: Rebuild = { target: former.number, from, kind: 'rollback', state: 'ready', attended: false, by, at, ...(reason === undefined ? {} : { reason }) };
-  if ((await putRebuild(store, name, rollback, 0)) === undefined) throw new RebuildRefusedError(`${name}: somebody else began a rebuild in this moment; look at gift projections status`);
+  if ((await putRebuild(store, name, rollback, 0)) === undefined) throw new RebuildRefusedError(`${name}: somebody else began a rebuild in this moment; look at gift projections status`, true);
   return former.number;
 }
 
@@ -188,7 +194,7 @@ export async function abortRebuild(deps: RebuildDeps, name: string, signal: Abor
     if (record === undefined) throw new RebuildRefusedError(`${name} is not being rebuilt: there is nothing to abort`);
     const { value, version } = record;
     if (value.state === 'swapping' || (await store.active(name)) === value.target) {
-      throw new RebuildRefusedError(`${name}: the new build is being swapped in at this moment; go back with gift projections rollback ${name}`);
+      throw new RebuildRefusedError(`${name}: the new build is being swapped in at this moment; go back with gift projections rollback ${name}`, true);
     }
     if (value.state === 'leaving') return 'leaving';
     const state = value.state === 'ready' ? 'leaving' : 'aborting';

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
@@ -212,6 +213,33 @@ test('the status tells who works, how fast, and of a rebuild under way', async (
       await projector.close();
     }
   });
+});
+
+test('a line a second tells how far it is', async ({ dir }) => {
+  // Requests are answered meanwhile, as far as it can tell: it goes slowly.
+  await stores(dir, async ({ store }) => store.records.put('serving/somebody', { requests: 100, delayMs: 50 }));
+  const lines: { readonly at: number; readonly line: Record<string, unknown> }[] = [];
+  const stdout = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      lines.push({ at: performance.now(), line: JSON.parse(chunk.toString()) as Record<string, unknown> });
+      done();
+    },
+  });
+  const running = gift(dir, ['projections', 'rebuild', 'gifts', '--json'], { stdout });
+  await until(() => lines.length === 3, 'three lines');
+  await stores(dir, async ({ store }) => store.records.delete('serving/somebody'));
+  assert.is((await running).code, 0);
+  const [first, second, third] = lines;
+  for (const [one, other] of [[first, second], [second, third]]) {
+    const apart = (other?.at ?? 0) - (one?.at ?? 0);
+    assert.ok(apart > 900 && apart < 2_000, `${apart} ms`);
+    assert.ok(Number(other?.line['events']) > Number(one?.line['events']), 'events done');
+  }
+  const { action, projection, events, total, per_second, seconds_left, position } = third?.line ?? {};
+  assert.equal([action, projection, typeof position], ['building', 'gifts', 'string']);
+  assert.ok(Number(total) >= Number(events) && Number(per_second) > 100 && Number(per_second) < 1_500 && Number(seconds_left) >= 0, JSON.stringify(third));
+  const last = lines.at(-1)?.line;
+  assert.equal([last?.['action'], last?.['resumed']], ['done', false]);
 });
 
 test('killed in the middle it goes on from where it was; meanwhile a second one is refused', async ({ dir }) => {

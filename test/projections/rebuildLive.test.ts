@@ -194,6 +194,7 @@ test('rolled back, the former build is brought up to date first; and forth again
   for (const gift of bought.gifts.slice(0, 30)) await redeem(events, gift);
   const traffic = restless(events, [store, await openStore()], bought.gifts[0] ?? '');
   assert.is(await beginRollback(store, GIFTS_PROJECTION, ASKED), 1);
+  assert.match(await refusal(beginRebuild(store, GIFTS_PROJECTION, ASKED, true)), /being rolled back, as sue asked/);
   await inUse(store, 1);
   // Before readers have noticed: what was left just now is in use again.
   assert.is(await beginRollback(store, GIFTS_PROJECTION, ASKED), target);
