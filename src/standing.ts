@@ -8,17 +8,20 @@ import { FEED_TYPES, type Intent } from './processors/feed.js';
 import { parkLateMoneyAs } from './processors/lateMoney.js';
 import { openWork } from './processors/openWork.js';
 import { PROCESS_CHECKPOINT, PROCESS_LEASE, type ProcessCheckpoint } from './processors/run.js';
-import { buildOf, formerOf, keptBuild, rebuildOf } from './projections/builds.js';
+import { buildOf, formerOf, keptBuild, type Rebuild, rebuildOf } from './projections/builds.js';
 import { lagBehind } from './projections/lag.js';
 import { leaseState, type LeaseState } from './projections/lease.js';
 import { checkpointName, type Projection } from './projections/projection.js';
 import { listQuarantined } from './projections/quarantine.js';
-import { toldProgress } from './projections/rebuildProgress.js';
+import { type RebuildProgress, toldProgress } from './projections/rebuildProgress.js';
 
 /** Two looks so far apart tell who is alive (a lease is renewed once a second) and how fast things go, in ms. */
 const APART_MS = 1_600;
-/** An older look tells nothing any more, in ms. */
-const OLD_MS = 60_000;
+/** An older glance tells nothing any more: who was alive then may have died since, and must not look alive. In ms. */
+const OLD_MS = 3_000;
+/** Somebody who has looked will look again: for so long glances are had every second, so that the next look need not wait. In ms. */
+const WATCHED_MS = 60_000;
+const GLANCE_MS = 1_000;
 /** Counting stops after so many events, or so long, in ms. */
 const COUNT = { events: 20_000, ms: 300 };
 /** Of the process managers' log: where they have never noted anything it is all of it. */
@@ -87,8 +90,9 @@ export type Standing = ProjectionStanding | ProcessStanding;
 
 /** Looks at an installation. */
 export interface Standings {
-  /** How everything stands now; takes about two seconds unless it was asked within the last minute. @throws UnavailableError */
+  /** How everything stands now; takes two seconds unless somebody has looked within the last minute. @throws UnavailableError */
   look(): Promise<Standing[]>;
+  close(): Promise<void>;
 }
 
 /** What one look has found of rates and leases. */
@@ -109,7 +113,34 @@ export interface StandingsOptions {
 export function standings({ events, store, projections }: StandingsOptions): Standings {
   const parked = parkedWork(events);
   const leaseNames = ['projector', PROCESS_LEASE, ...projections.map(({ name }) => `rebuild/${name}`)];
-  let before: Look | undefined;
+  let glances: Look[] = [];
+  let watched: { readonly timer: NodeJS.Timeout; until: number } | undefined;
+  let glancing: Promise<void> = Promise.resolve();
+
+  function keep(one: Look): void {
+    const now = performance.now();
+    glances = [...glances.filter(({ at }) => now - at <= OLD_MS), one];
+  }
+
+  function unwatch(): void {
+    clearInterval(watched?.timer);
+    watched = undefined;
+  }
+
+  function watch(): void {
+    const until = performance.now() + WATCHED_MS;
+    if (watched !== undefined) {
+      watched.until = until;
+      return;
+    }
+    const timer = setInterval(() => {
+      if (watched === undefined || performance.now() > watched.until) unwatch();
+      // An engine that does not answer is met by whoever looks.
+      else glancing = glance().then(keep, () => undefined);
+    }, GLANCE_MS);
+    timer.unref();
+    watched = { timer, until };
+  }
 
   async function glance(): Promise<Look> {
     const positions = new Map<string, Position | undefined>();
@@ -150,13 +181,8 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
   async function rebuildStanding(name: string, seen: Look, was: Look): Promise<RebuildStanding | null> {
     const rebuild = (await rebuildOf(store, name))?.value;
     if (rebuild === undefined) return null;
-    const { kind, state, target, by, reason, at } = rebuild;
-    const progress = (await toldProgress(store, name, target))?.progress;
-    const holder = holderOf(`rebuild/${name}`, seen, was) ?? (state === 'building' ? null : holderOf('projector', seen, was));
-    return {
-      kind, state, ...buildOf(target), by, reason: reason ?? null, at, holder, events: progress?.events ?? null, total: progress?.total ?? null,
-      per_second: progress === undefined || holder === null ? null : Math.round(progress.perSecond), seconds_left: progress?.secondsLeft === undefined || holder === null ? null : rounded(progress.secondsLeft),
-    };
+    const holder = holderOf(`rebuild/${name}`, seen, was) ?? (rebuild.state === 'building' ? null : holderOf('projector', seen, was));
+    return rebuildShown(rebuild, { progress: (await toldProgress(store, name, rebuild.target))?.progress, holder });
   }
 
   /** What is open is folded from the log: what the process that works says of itself is not asked. */
@@ -187,16 +213,30 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
 
   return {
     async look() {
-      let was = before;
-      if (was === undefined || performance.now() - was.at > OLD_MS || performance.now() - was.at < APART_MS) {
+      watch();
+      const now = performance.now();
+      let was = glances.findLast(({ at }) => now - at >= APART_MS && now - at <= OLD_MS);
+      if (was === undefined) {
         was = await glance();
         await sleep(APART_MS);
       }
       const seen = await glance();
-      before = seen;
-      const [models, processes] = await Promise.all([Promise.all(projections.map((projection) => projectionStanding(projection, seen, was))), processStandings(seen, was)]);
+      const then = was;
+      const [models, processes] = await Promise.all([Promise.all(projections.map((projection) => projectionStanding(projection, seen, then))), processStandings(seen, then)]);
       return [...models, ...processes];
     },
+    async close() {
+      unwatch();
+      await glancing;
+    },
+  };
+}
+
+/** A rebuild as it is shown. `holder`: who builds; null: nobody does. */
+export function rebuildShown({ kind, state, target, by, reason, at }: Rebuild, { progress, holder }: { readonly progress: RebuildProgress | undefined; readonly holder: string | null }): RebuildStanding {
+  return {
+    kind, state, ...buildOf(target), by, reason: reason ?? null, at, holder, events: progress?.events ?? null, total: progress?.total ?? null,
+    per_second: progress === undefined || holder === null ? null : Math.round(progress.perSecond), seconds_left: progress?.secondsLeft === undefined || holder === null ? null : rounded(progress.secondsLeft),
   };
 }
 
@@ -206,6 +246,7 @@ function holderOf(name: string, seen: Look, was: Look): string | null {
   return now === undefined || now.holder === null || now.version === then?.version ? null : now.holder;
 }
 
+/** Which process manager parks it, should it fail. */
 function processOf(intent: Intent): ParkedName {
   switch (intent.do) {
     case 'charge':

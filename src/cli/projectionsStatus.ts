@@ -18,8 +18,8 @@ process works on it, and what is in flight, parked or quarantined. It is told fr
 Example:
   $ gift projections status`)
     .action(async ({ json }: { json?: true }) => {
-      await withStores(terminal, async ({ events, store }) => {
-        const found = await standings({ events, store, projections: PROJECTIONS }).look();
+      await withStores(terminal, async ({ events, store, open }) => {
+        const found = await open.add(standings({ events, store, projections: PROJECTIONS }), (one) => one.close()).look();
         await writeLines(terminal.stdout, json === true ? found.map(jsonLine) : wordsOf(found));
       });
     });
