@@ -10,8 +10,10 @@ import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Engines } from '../engines.js';
 import { type CatalogueView, openCatalogueView } from '../projections/catalogueView.js';
 import type { Metrics } from '../metrics/metrics.js';
-import type { ReadModels } from '../readModels.js';
+import { openTasks } from '../projections/tasks.js';
+import { PROJECTIONS, type ReadModels } from '../readModels.js';
 import type { Resources } from '../resources.js';
+import { standings } from '../standing.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { twilioCallbacks } from '../workers/notifications/callbacks.js';
 import { openLedger } from '../workers/notifications/ledger.js';
@@ -91,6 +93,8 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     publicUrl,
     now: currentTime,
   };
+  const standing = open.add(standings({ events: engines.events, store: engines.store, projections: PROJECTIONS }), (one) => one.close());
+  const tasks = open.add(openTasks(engines.store, logger, deps.now), (one) => one.close());
   const routes = [
     ...auth.routes,
     ...giftRoutes(deps),
@@ -103,7 +107,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     ...tileRoutes({ catalogue }),
     ...(await stripeRoutes(options, deps)),
     ...(await twilioRoutes(options, deps)),
-    ...opsRoutes({ gifts: deps, engines, models, payments: config }),
+    ...opsRoutes({ gifts: deps, engines, models, upkeep: { tasks, standing, logger, dataDir: config.dataDir }, payments: config }),
     ...launchPageRoutes({ ...deps, ...(config.appUrl === undefined ? {} : { appUrl: config.appUrl }) }),
   ];
   const seesCatalogue: Follower = {

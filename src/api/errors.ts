@@ -25,6 +25,10 @@ export const ERRORS = {
   too_many_requests: [429, 'Too many requests.'],
   product_not_found: [404, 'Product not found'],
   category_not_found: [404, 'Category not found'],
+  projection_not_found: [404, 'Projection not found'],
+  task_not_found: [404, 'Task not found'],
+  projection_busy: [409, ''],
+  projection_refused: [422, ''],
   internal: [500, 'Internal error.'],
   unavailable: [503, 'Service unavailable.'],
   // Raised by decisions: the codes of `Refusal`.

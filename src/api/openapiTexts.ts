@@ -13,6 +13,7 @@ export const TAGS: Readonly<Record<string, string>> = {
   Refunds: 'For support: cancelling gifts and giving their price back, once, whatever happens.',
   'Parked work': 'For support: what the service could not do and gave up, to be retried or discarded. Nothing is dropped silently.',
   Support: 'For support: single gifts. Who did what and why stands in the gift\'s history.',
+  Projections: 'For support: how the read models and process managers stand; rebuilding, verifying and repairing read models while they are served.',
   Audit: 'For auditors: who did what, when and by whose authority. Every call leaves a record of who saw what.',
 };
 

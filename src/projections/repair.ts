@@ -61,7 +61,7 @@ export async function repair(deps: RebuildDeps, projection: Projection, ids: rea
   if (signal.aborted) return undefined;
   const served = await servedIds(store, asBuild(projection, active), wanted);
   const unknown = wanted.filter((id) => !documents.has(id) && !served.has(id));
-  if (unknown.length > 0) throw new RepairRefusedError(`${name} has no document ${unknown.slice(0, 5).join(', ')}${unknown.length > 5 ? ` and ${unknown.length - 5} more` : ''}, nor does the log know any`);
+  if (unknown.length > 0) throw new RepairRefusedError(`${name} has no document ${namedShortly(unknown)}, nor does the log know any`);
 
   const keys: string[] = [];
   for (const order of ordersOf(name, wanted, documents, through)) keys.push(await placeOrder(store, order));
@@ -87,6 +87,12 @@ export async function repair(deps: RebuildDeps, projection: Projection, ids: rea
   };
   if (!(await seeThrough(deps, projection, signal, done))) return undefined;
   return wanted.map((id) => outcomes.get(id) ?? { id, outcome: 'same' });
+}
+
+/** A few of them, each cut: what is no id may be long. */
+function namedShortly(ids: readonly string[]): string {
+  const shown = ids.slice(0, 4).map((id) => (id.length > 40 ? `${id.slice(0, 40)}…` : id));
+  return `${shown.join(', ')}${ids.length > shown.length ? ` and ${ids.length - shown.length} more` : ''}`;
 }
 
 async function servedIds(store: ReadStore, build: Projection, ids: readonly string[]): Promise<Set<string>> {

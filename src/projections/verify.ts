@@ -15,8 +15,8 @@ import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { progressOf, type RebuildProgress } from './rebuildProgress.js';
 import { openUnit } from './unit.js';
 
-/** Documents compared at once. */
-const PAGE = 1_000;
+/** Documents read at once; and while requests are answered, which reading and comparing hold up. */
+const PAGE = { full: 250, polite: 100 };
 /** How many documents that seem to differ are looked at again at once. */
 const SUSPECTS = 500;
 const CATCH_UP_MS = 5_000;
@@ -154,8 +154,9 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
     await judging.look(suspects, await scratch.getMany(unit.collection, suspects), unit.stored);
     suspects = [];
   }
-  const copy = inOrder(scratch, unit.collection);
-  const standing = inOrder(store, collectionOf(served));
+  const pageSize = (): number => (pace.polite ? PAGE.polite : PAGE.full);
+  const copy = inOrder(scratch, unit.collection, pageSize);
+  const standing = inOrder(store, collectionOf(served), pageSize);
   let [one, other] = await Promise.all([standing.next(), copy.next()]);
   while (one !== undefined || other !== undefined) {
     if (signal.aborted) throw new VerifyInterruptedError();
@@ -165,9 +166,9 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
     if (order >= 0) other = await copy.next();
     documents += 1;
     if (suspects.length >= SUSPECTS) await settle();
-    if (documents % PAGE === 0) {
+    if (documents % PAGE.polite === 0) {
       onProgress?.({ step: 'compare', documents });
-      await pace.rest(PAGE, signal);
+      await pace.rest(PAGE.polite, signal);
     }
   }
   await settle();
@@ -177,19 +178,27 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
 }
 
 /** Documents one by one, in the order of their ids' bytes; the next page is had while one is worked on. */
-function inOrder(store: ReadStore, collection: CollectionSpec): { next(): Promise<StoredDocument | undefined> } {
-  const ask = (after: string | undefined): Promise<StoredDocument[]> =>
-    store.find(collection, { ...(after === undefined ? {} : { where: { id: { gt: after } } }), sort: [['id', 1]], limit: PAGE });
-  let page: StoredDocument[] = [];
+function inOrder(store: ReadStore, collection: CollectionSpec, pageSize: () => number): { next(): Promise<StoredDocument | undefined> } {
+  interface Page {
+    readonly documents: readonly StoredDocument[];
+    readonly last: boolean;
+  }
+  async function ask(after: string | undefined): Promise<Page> {
+    const limit = pageSize();
+    const documents = await store.find(collection, { ...(after === undefined ? {} : { where: { id: { gt: after } } }), sort: [['id', 1]], limit });
+    return { documents, last: documents.length < limit };
+  }
+  let page: readonly StoredDocument[] = [];
   let at = 0;
-  let coming: Promise<StoredDocument[]> | undefined = ask(undefined);
+  let coming: Promise<Page> | undefined = ask(undefined);
   return {
     async next() {
       if (at === page.length) {
         if (coming === undefined) return undefined;
-        page = await coming;
+        const { documents, last } = await coming;
+        page = documents;
         at = 0;
-        coming = page.length < PAGE ? undefined : ask(page.at(-1)?.id);
+        coming = last ? undefined : ask(page.at(-1)?.id);
         // Whoever asks for what comes next gets its failure.
         coming?.catch(() => undefined);
       }

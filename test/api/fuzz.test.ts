@@ -53,6 +53,8 @@ const pool: Record<string, string[]> = {
 /** A purchase's and its payment's `reference` are of two kinds; one list does for both. */
 const REFERENCES = { payment: ['pm_card_visa', 'wallet-invoice', 'pm_card_visa_chargeDeclined', 'nothing'], purchase: ['latte', 'any-20', 'ticket', 'pooled', 'old'] };
 let tokens: (string | undefined)[] = [];
+/** Whether these can be done depends on what is under way just then: `test/api/ops/projections.test.ts` does them. */
+const BY_CHANCE = new Set(['rebuild', 'rollback'].map((what) => `POST /ops/projections/{name}/${what}`));
 /** Under `/ops`. */
 let opsTokens: (string | undefined)[] = [];
 let asked = 0;
@@ -63,6 +65,8 @@ test.before(async () => {
   faultOf = answerChecker(document as object);
   const gifts = [...(await buy(service, 'latte', Array(6).fill({}))), ...(await buy(service, 'any-20', [{ user_id: 'bob' }, { user_id: 'ann' }, {}])), ...(await buy(service, 'ticket'))];
   pool['giftId'] = [...gifts, ...gifts.map(shortcodeOf), '0'.repeat(20)];
+  pool['name'] = ['gifts'];
+  pool['ids'] = gifts;
   const till = await service.userToken('till-coffee');
   for (const gift of gifts.slice(0, 4)) pool['redemptionId']?.push((await redeem(service, gift)).json.data.id as string);
   const bought = await service.ask('GET', `/api/v2/gifts/${gifts[0]}`, { token: till });
@@ -221,7 +225,7 @@ test('every answer is one that the description says, whatever is asked', async (
   }
   console.log(`fuzz: ${asked} requests, FUZZ_SEED=${SEED}`);
   assert.ok(asked >= 1_500, String(asked));
-  assert.deepEqual(succeeded, operations.map(({ method, path }) => `${method} ${path}`));
+  assert.deepEqual(succeeded.filter((one) => !BY_CHANCE.has(one)), operations.map(({ method, path }) => `${method} ${path}`).filter((one) => !BY_CHANCE.has(one)));
   assert.equal((await service.ask('GET', '/healthz')).status, 200);
 });
 

@@ -19,6 +19,6 @@ export function memoryRecords(now: () => number): Records {
     async delete(key) {
       return stored.delete(key);
     },
-    list: async <V>(prefix: string) => [...stored.values()].filter(({ key }) => key.startsWith(prefix)) as StoredRecord<V>[],
+    list: async <V>(prefix: string) => [...stored.keys()].filter((key) => key.startsWith(prefix)).flatMap((key) => find(key) ?? []) as StoredRecord<V>[],
   };
 }

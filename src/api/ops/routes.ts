@@ -10,6 +10,7 @@ import { giftAuditRoutes } from './gifts.js';
 import { giftCareRoutes } from './giftCare.js';
 import { type OpsRoute, opsRoute } from './frame.js';
 import { parkedRoutes } from './parked.js';
+import { projectionRoutes, type Upkeep } from './projections.js';
 import { reconciliationRoutes } from './reconciliation.js';
 import { redemptionAuditRoutes } from './redemptions.js';
 import { refundRoutes } from './refunds.js';
@@ -23,6 +24,8 @@ export interface OpsDeps {
   readonly models: ReadModels;
   /** Who takes the money. */
   readonly payments: Pick<ProviderSettings, 'payments' | 'stripe'>;
+  /** Of the read models. */
+  readonly upkeep: Upkeep;
 }
 
 /** The routes. */
@@ -30,6 +33,7 @@ export function opsRoutes(deps: OpsDeps): Route[] {
   const access = accessRecorder(deps.engines.events, deps.gifts.now);
   const routes: OpsRoute[] = [
     ...accessRoutes(deps),
+    ...projectionRoutes(deps),
     ...giftAuditRoutes(deps),
     ...redemptionAuditRoutes(deps),
     ...totalsRoutes(deps),

@@ -1,0 +1,144 @@
+/** What the routes of projections answer, described. */
+import type { Schema } from '../route.js';
+
+const nullable = (type: string, description: string): Schema => ({ type: [type, 'null'], description });
+const object = (title: string, properties: Readonly<Record<string, Schema>>): Schema => ({ title, type: 'object', additionalProperties: false, required: Object.keys(properties), properties });
+
+const common: Readonly<Record<string, Schema>> = {
+  name: { type: 'string' },
+  position: nullable('string', 'Everything up to here is done.'),
+  lag_events: { type: 'integer', minimum: 0, description: 'Events that concern it and that it has not done, up to the end of the log.' },
+  lag_exact: { type: 'boolean', description: 'False: there may be more than were counted.' },
+  lag_seconds: nullable('number', 'Age of the oldest of them; null: not found in time.'),
+  per_second: { type: 'number', description: 'Such events that it does a second.' },
+  holder: nullable('string', 'The process that works on it; null: none does.'),
+};
+
+const rebuildProperties: Readonly<Record<string, Schema>> = {
+  kind: { enum: ['rebuild', 'rollback'] },
+  state: { enum: ['building', 'ready', 'swapping', 'aborting', 'leaving'], description: '`ready`: built, the leading projector takes it over; `leaving`: it drops it.' },
+  version: { type: 'integer' },
+  build: { type: 'integer', description: 'How often this version had been built before.' },
+  by: { type: 'string' },
+  reason: nullable('string', 'Why.'),
+  at: { type: 'string', format: 'date-time' },
+  holder: nullable('string', 'Who builds; null: nobody does, it waits to be gone on with.'),
+  events: nullable('integer', 'Events folded.'),
+  total: nullable('integer', 'Of so many, as far as can be told.'),
+  per_second: nullable('number', 'Events a second.'),
+  seconds_left: nullable('number', 'At that rate.'),
+};
+
+/** A rebuild under way. */
+export const rebuildSchema = object('Rebuild', rebuildProperties);
+/** An example of it. */
+export const rebuildExample = {
+  kind: 'rebuild', state: 'building', version: 1, build: 1, by: 'sue', reason: 'redemptions are missing', at: '2026-05-04T10:00:00.000Z', holder: 'till-1:4711:0f3a5b7c', events: 120_000, total: 400_000,
+  per_second: 40_000, seconds_left: 7,
+};
+
+const former = object('FormerBuild', { version: { type: 'integer' }, build: { type: 'integer' }, until: { type: 'string', format: 'date-time' } });
+
+/** A projection or a process manager. */
+export const standingSchema: Schema = {
+  oneOf: [
+    object('ProjectionStanding', {
+      kind: { const: 'projection' },
+      ...common,
+      version: { type: 'integer' },
+      build: { type: 'integer', description: 'How often this version had been built before.' },
+      in_use: { type: 'boolean', description: 'Whether readers use it.' },
+      quarantined: { type: 'integer', minimum: 0, description: 'Documents out of service, since they could not be folded.' },
+      rebuild: { oneOf: [rebuildSchema, { type: 'null' }] },
+      former: { oneOf: [former, { type: 'null' }], description: 'The build that can be gone back to.' },
+    }),
+    object('ProcessStanding', {
+      kind: { const: 'process' },
+      ...common,
+      in_flight: { type: 'integer', minimum: 0, description: 'Pieces of work under way, or waiting for their next attempt.' },
+      parked: { type: 'integer', minimum: 0, description: 'Pieces of work that were given up and that nobody has seen to.' },
+    }),
+  ],
+};
+
+const commonExample = { position: '0000000000000042', lag_events: 0, lag_exact: true, lag_seconds: 0, per_second: 12, holder: 'till-1:4711:0f3a5b7c' };
+/** One of each kind. */
+export const standingExamples = [
+  { kind: 'projection', name: 'gifts', ...commonExample, version: 1, build: 0, in_use: true, quarantined: 0, rebuild: null, former: null },
+  { kind: 'process', name: 'purchase', ...commonExample, in_flight: 2, parked: 0 },
+];
+
+const fieldDifference: Schema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['field'],
+  properties: { field: { type: 'string' }, served: { description: 'Absent: nothing is served.' }, log: { description: 'Absent: the log says nothing.' } },
+};
+
+/** What a verification has found. */
+export const verificationSchema = object('Verification', {
+  build: { type: 'integer', description: "The collection's number." },
+  documents: { type: 'integer', description: 'Documents that were compared.' },
+  differences: { type: 'integer' },
+  unsettled: { type: 'integer', description: 'Documents that could not be compared, since the projection is behind.' },
+  behind: { type: 'boolean' },
+  position: nullable('string', 'Everything up to here was folded.'),
+  found: {
+    type: 'array',
+    description: 'The first 1,000 differences. Values that are secret or personal are masked.',
+    items: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['id', 'kind', 'fields'],
+      properties: {
+        id: { type: 'string' },
+        kind: { enum: ['missing', 'extra', 'different', 'quarantined', 'unfoldable'] },
+        served_at: { type: 'string' },
+        log_at: { type: 'string' },
+        fields: { type: 'array', items: fieldDifference },
+      },
+    },
+  },
+});
+
+/** What became of repaired documents. */
+export const repairSchema = object('Repair', {
+  documents: {
+    type: 'array',
+    items: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['id', 'outcome'],
+      properties: { id: { type: 'string' }, outcome: { enum: ['repaired', 'same', 'removed', 'quarantined'] }, cause: { type: 'string' } },
+    },
+  },
+});
+
+/** A task whose result is of that kind. */
+export const taskSchema = (kind: string, result: Schema): Schema =>
+  object(`${kind}Task`, {
+    id: { type: 'string' },
+    kind: { const: kind.toLowerCase() },
+    projection: { type: 'string' },
+    state: { enum: ['running', 'done', 'failed', 'interrupted'], description: '`interrupted`: the process that carried it out has ended; ask for it again.' },
+    by: { type: 'string' },
+    reason: nullable('string', 'Why.'),
+    at: { type: 'string', format: 'date-time' },
+    told_at: { type: 'string', format: 'date-time' },
+    progress: nullable('number', 'How far it is, from 0 to 1.'),
+    result: { oneOf: [result, { type: 'null' }] },
+    failure: nullable('string', 'Why it failed.'),
+  });
+
+const taskExample = { id: '6ec0bd7f-11c0-43da-975e-2a8ad9ebae0b', projection: 'gifts', state: 'done', by: 'sue', reason: null, at: '2026-05-04T10:00:00.000Z', told_at: '2026-05-04T10:00:09.000Z', progress: 1, failure: null };
+/** An example of a verification. */
+export const verificationExample = {
+  ...taskExample,
+  kind: 'verification',
+  result: {
+    build: 1, documents: 280_113, differences: 1, unsettled: 0, behind: false, position: '0000000000000042',
+    found: [{ id: '5f2c9d6a1b7e4c80d3a1', kind: 'different', served_at: '0000000000000040', log_at: '0000000000000040', fields: [{ field: 'redemption.redeemed', served: false, log: true }] }],
+  },
+};
+/** An example of a repair. */
+export const repairExample = { ...taskExample, kind: 'repair', reason: 'ticket 4711', result: { documents: [{ id: '5f2c9d6a1b7e4c80d3a1', outcome: 'repaired' }] } };

@@ -1,0 +1,184 @@
+/** Verification and repair of a read model: they take a while, so they are begun, and looked at. */
+import type { ReadStore } from '../../ports/readStore.js';
+import type { Difference } from '../../projections/differences.js';
+import type { Pace } from '../../projections/pace.js';
+import { forgetFound, foundIds, keepFound, MAX_REPAIRS, repair, RepairRefusedError } from '../../projections/repair.js';
+import type { RepairOutcome } from '../../projections/repairOrders.js';
+import { type Task, type TaskKind, TaskRunningError } from '../../projections/tasks.js';
+import { verifyAll, VerifyRefusedError, verifySample } from '../../projections/verify.js';
+import { openScratch } from '../../scratch.js';
+import { HttpError } from '../errors.js';
+import type { Call, Schema } from '../route.js';
+import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
+import type { Named, Upkeep } from './projections.js';
+import { repairExample, repairSchema, taskSchema, verificationExample, verificationSchema } from './projectionSchemas.js';
+
+/** How long an answer waits for a task to end, in ms. */
+const WAIT_MS = 5_000;
+/** Differences that are shown. */
+const SHOWN = 1_000;
+const MAX_SAMPLE = 10_000;
+
+/** What they work with. */
+export interface TaskRoutesOptions {
+  readonly of: (call: Call) => Named;
+  readonly upkeep: Upkeep;
+  readonly store: ReadStore;
+  readonly pace: () => Pace;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+/** What is shown of a verification. */
+interface VerificationResult {
+  readonly build: number;
+  readonly documents: number;
+  readonly differences: number;
+  readonly unsettled: number;
+  readonly behind: boolean;
+  readonly position: string | null;
+  readonly found: readonly object[];
+}
+
+const explains = (error: unknown): boolean => error instanceof RepairRefusedError || error instanceof VerifyRefusedError;
+const dataOf = (schema: Schema): Schema => ({ type: 'object', additionalProperties: false, required: ['data'], properties: { data: schema } });
+
+/** Something else is under way. */
+export function busy(message: string): HttpError {
+  return new HttpError('projection_busy', { message, headers: { 'Retry-After': '5' } });
+}
+
+/** The routes. */
+export function taskRoutes({ of, upkeep: { tasks, dataDir }, store, pace, params }: TaskRoutesOptions): OpsRoute[] {
+  async function begin<R>(kind: TaskKind, { projection, asked }: Named, work: (signal: AbortSignal, tell: (share: number) => void) => Promise<R>, count: (result: R) => number): Promise<OpsAnswer> {
+    try {
+      const task = await tasks.begin({ kind, projection: projection.name, by: asked.by, reason: asked.reason ?? null }, work, { waitMs: WAIT_MS, explains });
+      if (task.state === 'failed' && task.failure !== null) throw new HttpError('projection_refused', { message: task.failure });
+      return { status: task.state === 'running' ? 202 : 200, body: { data: task }, shown: task.result === null ? 0 : count(task.result) };
+    } catch (error) {
+      if (error instanceof TaskRunningError) throw busy(error.message);
+      throw error;
+    }
+  }
+
+  async function last<R>(kind: TaskKind, { projection }: Named, count: (result: R) => number): Promise<OpsAnswer> {
+    const task: Task<R> | undefined = await tasks.last<R>(kind, projection.name);
+    if (task === undefined) throw new HttpError('task_not_found');
+    return { status: 200, body: { data: task }, shown: task.result === null ? 0 : count(task.result) };
+  }
+
+  async function verification({ projection, deps }: Named, sample: number | undefined, signal: AbortSignal, tell: (share: number) => void): Promise<VerificationResult> {
+    const { events } = deps;
+    const keeping = await keepFound(store, projection.name);
+    const found: object[] = [];
+    const options = {
+      events,
+      store,
+      projection,
+      pace: pace(),
+      signal,
+      async onDifference({ id, kind, servedAt, logAt, fields }: Difference) {
+        await keeping.add(id);
+        if (found.length < SHOWN) found.push({ id, kind, ...(servedAt === undefined ? {} : { served_at: servedAt }), ...(logAt === undefined ? {} : { log_at: logAt }), fields });
+      },
+      onProgress(progress: Parameters<NonNullable<Parameters<typeof verifyAll>[0]['onProgress']>>[0]) {
+        // Folding is the longer part of it.
+        if (progress.step === 'fold' && progress.progress.total !== undefined) tell(Math.min(0.7, (progress.progress.events / Math.max(1, progress.progress.total)) * 0.7));
+      },
+    };
+    const scratch = sample === undefined ? await openScratch(dataDir) : undefined;
+    try {
+      const { build, documents, differences, unsettled, behind, through } = await (scratch === undefined ? verifySample({ ...options, count: sample ?? 1 }) : verifyAll({ ...options, scratch: scratch.store }));
+      await keeping.end();
+      return { build, documents, differences, unsettled, behind, position: through ?? null, found };
+    } finally {
+      await scratch?.close();
+    }
+  }
+
+  async function repairs({ projection, deps }: Named, ids: readonly string[] | undefined, signal: AbortSignal, tell: (share: number) => void): Promise<{ documents: readonly RepairOutcome[] }> {
+    const wanted = ids ?? (await foundIds(store, projection.name));
+    if (wanted.length === 0) throw new RepairRefusedError(`the last verification of ${projection.name} found nothing, or none was made in the last week`);
+    const outcomes = await repair(deps, projection, wanted, { pace: pace(), signal, onProgress: (_, share) => tell(share * 0.9) });
+    if (ids === undefined && outcomes !== undefined) await forgetFound(store, projection.name);
+    return { documents: outcomes ?? [] };
+  }
+
+  const shared = { tag: 'Projections', roles: ['support'], params } as const;
+  const task = (kind: 'Verification' | 'Repair'): { schema: Schema; example: object } =>
+    kind === 'Verification' ? { schema: dataOf(taskSchema(kind, verificationSchema)), example: { data: verificationExample } } : { schema: dataOf(taskSchema(kind, repairSchema)), example: { data: repairExample } };
+  const running = (kind: 'Verification' | 'Repair'): { schema: Schema; example: object } => {
+    const { schema, example } = task(kind);
+    return { schema, example: { data: { ...(example as { data: object }).data, state: 'running', progress: 0.4, result: null } } };
+  };
+  const differences = (result: VerificationResult): number => result.found.length;
+  const documents = (result: { readonly documents: readonly unknown[] }): number => result.documents.length;
+
+  return [
+    {
+      ...shared,
+      method: 'POST',
+      path: '/ops/projections/:name/verification',
+      roles: ['support', 'auditor'],
+      summary: 'Compare a read model with the log, document by document',
+      description:
+        'Folds the log afresh into a copy beside and compares it by id with what is served, while it is served; what has moved meanwhile is looked at again. It is waited for 5 s, and answered with 202 where it takes longer. ' +
+        'With `sample` only so many documents, picked by chance: quick, but what is missing altogether is not found.',
+      body: { type: 'object', additionalProperties: false, properties: { sample: { type: 'integer', minimum: 1, maximum: MAX_SAMPLE }, reason: reasonProperty } },
+      bodyOptional: true,
+      bodyExample: { sample: 500 },
+      answers: [{ status: 200, description: 'It has ended.', ...task('Verification') }, { status: 202, description: 'It is under way.', ...running('Verification') }],
+      errors: ['projection_not_found', 'projection_busy', 'projection_refused'],
+      handle: async (call) => {
+        const named = of(call);
+        return begin('verification', named, async (signal, tell) => verification(named, call.body['sample'] as number | undefined, signal, tell), differences);
+      },
+    },
+    {
+      ...shared,
+      method: 'GET',
+      path: '/ops/projections/:name/verification',
+      roles: ['support', 'auditor'],
+      summary: 'The last verification of a read model',
+      answers: [{ status: 200, description: 'How far it is, or what it has found.', ...task('Verification') }],
+      errors: ['projection_not_found', 'task_not_found'],
+      handle: async (call) => last('verification', of(call), differences),
+    },
+    {
+      ...shared,
+      method: 'POST',
+      path: '/ops/projections/:name/repair',
+      summary: 'Put single documents of a read model right',
+      description:
+        'Folds the documents afresh from the log and puts them in place while they are served; quarantined ones are healed where this program can fold them. With `found`: those that the last verification found to differ. ' +
+        'It is waited for 5 s, and answered with 202 where it takes longer.',
+      body: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['reason'],
+        properties: {
+          ids: { type: 'array', minItems: 1, maxItems: MAX_REPAIRS, items: { type: 'string', minLength: 1, maxLength: 200 } },
+          found: { const: true },
+          reason: reasonProperty,
+        },
+      },
+      bodyExample: { ids: ['5f2c9d6a1b7e4c80d3a1'], reason: 'ticket 4711' },
+      answers: [{ status: 200, description: 'It has ended.', ...task('Repair') }, { status: 202, description: 'It is under way.', ...running('Repair') }],
+      errors: ['projection_not_found', 'projection_busy', 'projection_refused'],
+      async handle(call) {
+        const named = of(call);
+        const { ids, found } = call.body as { readonly ids?: readonly string[]; readonly found?: true };
+        if ((ids === undefined) === (found === undefined)) throw new HttpError('schema', { message: 'give ids, or found' });
+        return begin('repair', named, async (signal, tell) => repairs(named, ids, signal, tell), documents);
+      },
+    },
+    {
+      ...shared,
+      method: 'GET',
+      path: '/ops/projections/:name/repair',
+      summary: 'The last repair of a read model',
+      answers: [{ status: 200, description: 'How far it is, or what became of the documents.', ...task('Repair') }],
+      errors: ['projection_not_found', 'task_not_found'],
+      handle: async (call) => last('repair', of(call), documents),
+    },
+  ];
+}
