@@ -1,0 +1,177 @@
+/** Read models built anew beneath a service that is read and written without a pause: what its callers see of it, which is nothing. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import type { ReadStore } from '../../src/ports/readStore.js';
+import { rebuildOf } from '../../src/projections/builds.js';
+import { collectionOf } from '../../src/projections/projection.js';
+import { PROJECTIONS } from '../../src/readModels.js';
+import { gift } from '../support/cli.js';
+import { openTestEngines } from '../support/engines.js';
+import { buy, redeem } from '../support/giftFlow.js';
+import { type Json, type Service, eventually, startService } from '../support/service.js';
+import { CATALOGUE } from '../support/testCatalogue.js';
+
+const test = suite('rebuilding beneath a service');
+/** A page holds them all. */
+const GIFTS = 100;
+/** Between two redemptions, in ms: there must be some left until the end. */
+const PAUSE_MS = 50;
+
+/**
+ * Redeems gifts one after the other, each time reading its own write, while readers ask for single gifts and for the list of all. No answer may be an error, lack
+ * a gift, or show as unredeemed what an earlier answer has shown as redeemed.
+ */
+function restless(service: Service, ids: readonly string[], transaction: string): { stop(): Promise<{ redeemed: number; reads: number }> } {
+  let stopped = false;
+  let redeemed = 0;
+  let reads = 0;
+  const get = async (path: string, headers: Readonly<Record<string, string>> = {}): Promise<Json> => {
+    const reply = await service.ask('GET', path, { token: await service.userToken('ann'), headers });
+    assert.equal(reply.status, 200, `${path}: ${reply.text}`);
+    return reply.json.data;
+  };
+
+  async function write(): Promise<void> {
+    for (; !stopped && redeemed < ids.length; await sleep(PAUSE_MS)) {
+      const id = ids[redeemed] ?? '';
+      const reply = await redeem(service, id);
+      assert.equal(reply.status, 201, reply.text);
+      redeemed++;
+      const own = await get(`/api/v2/gifts/${id}`, { 'gift-position': reply.headers.get('gift-position') ?? '' });
+      assert.equal(own.gift_status, 'redeemed', 'what was written is there to be read');
+    }
+  }
+
+  async function readOne(): Promise<void> {
+    const known = new Set<string>();
+    for (; !stopped; reads++) {
+      const id = ids[Math.floor(Math.random() * Math.min(ids.length, redeemed + 2))] ?? '';
+      const { gift_status } = await get(`/api/v2/gifts/${id}`);
+      assert.ok(gift_status === 'redeemed' || !known.has(id), `gift ${id} was redeemed, and is ${String(gift_status)} again`);
+      if (gift_status === 'redeemed') known.add(id);
+    }
+  }
+
+  async function readList(): Promise<void> {
+    for (let last = 0; !stopped; reads++) {
+      const list = (await get(`/api/v2/transactions/${transaction}/gifts?per_page=${GIFTS}`)) as readonly Json[];
+      assert.equal(list.length, ids.length, 'none is missing');
+      const count = list.filter(({ gift_status }) => gift_status === 'redeemed').length;
+      assert.ok(count >= last, `${count} redeemed after ${last}`);
+      last = count;
+      await get('/api/v2/products?per_page=3&embed[]=brand');
+    }
+  }
+
+  const all = Promise.all([write(), readOne(), readOne(), readList()]);
+  all.catch(() => {
+    stopped = true;
+  });
+  return {
+    async stop() {
+      stopped = true;
+      await all;
+      return { redeemed, reads };
+    },
+  };
+}
+
+const transactionOf = async (service: Service, id: string): Promise<string> => (await service.ask('GET', `/api/v2/gifts/${id}`, { token: await service.userToken('ann') })).json.data.transaction_id as string;
+
+test('all read models are rebuilt, from the command line and by the service, and gone back from: nobody notices', async () => {
+  const service = await startService();
+  const store = await service.openStore();
+  try {
+    const ids = await buy(service, 'latte', Array.from({ length: GIFTS }, () => ({})));
+    const active = async (): Promise<(number | undefined)[]> => Promise.all(PROJECTIONS.map(({ name }) => store.active(name)));
+    const before = await active();
+    const traffic = restless(service, ids, await transactionOf(service, ids[0] ?? ''));
+    const all = await gift(service.settings, ['projections', 'rebuild', '--all', '--json']);
+    assert.equal(all.code, 0, all.err);
+    assert.deepEqual(all.records().filter(({ action }) => action === 'done').map(({ projection }) => projection), PROJECTIONS.map(({ name }) => name));
+    const after = await active();
+    for (const [at, number] of after.entries()) assert.notEqual(number, before[at]);
+    const token = await service.userToken('sue');
+    assert.equal((await service.ask('POST', '/ops/projections/gifts/rebuild', { token, body: {} })).status, 202);
+    await eventually(async () => ((await rebuildOf(store, 'gifts')) === undefined ? true : undefined), 20_000);
+    assert.equal((await service.ask('POST', '/ops/projections/transactions/rollback', { token, body: {} })).status, 202);
+    await eventually(async () => ((await rebuildOf(store, 'transactions')) === undefined ? true : undefined), 20_000);
+    // Readers notice a swap within a second.
+    await sleep(1_200);
+    const { redeemed, reads } = await traffic.stop();
+    assert.ok(redeemed > 10 && reads > 50, `${redeemed} redemptions, ${reads} reads`);
+    assert.deepEqual(service.log.filter((line) => (JSON.parse(line) as { level: number }).level >= 50), []);
+    const verified = await gift(service.settings, ['projections', 'verify', 'gifts']);
+    assert.equal(verified.code, 0, verified.err + verified.out);
+    assert.equal((await gift(service.settings, ['projections', 'verify', 'transactions', '--sample', '5'])).code, 0);
+    const repaired = await gift(service.settings, ['projections', 'repair', 'gifts', '--id', ids[0] ?? '', '--reason', 'a test', '--json']);
+    assert.deepEqual(repaired.records(), [{ action: 'same', projection: 'gifts', id: ids[0] }], repaired.err);
+    const status = await gift(service.settings, ['projections', 'status', '--json']);
+    const standing = new Map(status.records().map((one) => [one['name'], one]));
+    for (const { name } of PROJECTIONS) {
+      const { in_use, lag_events, lag_seconds, holder } = standing.get(name) ?? {};
+      assert.deepEqual([name, in_use, lag_events, lag_seconds, typeof holder], [name, true, 0, 0, 'string']);
+    }
+    assert.equal(typeof standing.get('purchase')?.['holder'], 'string');
+  } finally {
+    await store.close();
+    await service.close();
+  }
+});
+
+/** As an earlier program left it: its version is in use, and there is no other. */
+async function asBefore(store: ReadStore, name: string): Promise<number> {
+  const projection = PROJECTIONS.find((one) => one.name === name);
+  if (projection === undefined || projection.version < 2) throw new Error(`${name} has no earlier version`);
+  const now = collectionOf(projection);
+  const earlier = { ...now, version: now.version - 1 };
+  const position = await store.checkpoint(`${name}@${now.version}`);
+  assert.ok(position);
+  await store.ensure(earlier);
+  await store.write([{ collection: earlier, documents: await store.find(now, {}), checkpoint: { projection: `${name}@${earlier.version}`, position } }]);
+  await store.activate(name, earlier.version);
+  await store.drop(now);
+  return now.version;
+}
+
+test('at the deployment of a changed version the earlier one serves until the new one is built, by itself', async () => {
+  const engines = await openTestEngines();
+  const dataDir = mkdtempSync(join(tmpdir(), 'gift-deployment-'));
+  try {
+    const first = await startService({ engines, dataDir, catalogue: CATALOGUE });
+    const ids = await buy(first, 'latte', [{}, {}]);
+    const transaction = await transactionOf(first, ids[0] ?? '');
+    const path = `/api/v2/transactions/${transaction}`;
+    await eventually(async () => ((await first.ask('GET', path, { token: await first.userToken('ann') })).status === 200 ? true : undefined));
+    await first.close();
+    const store = await first.openStore();
+    const version = await asBefore(store, 'transactions');
+    const second = await startService({ engines, dataDir });
+    try {
+      const answers = new Set<string>();
+      const look = async (): Promise<void> => {
+        const reply = await second.ask('GET', path, { token: await second.userToken('ann') });
+        answers.add(`${reply.status} ${reply.text}`);
+      };
+      await eventually(async () => {
+        await look();
+        return (await store.active('transactions')) === version ? true : undefined;
+      }, 20_000);
+      for (const end = performance.now() + 1_500; performance.now() < end; ) await look();
+      assert.equal(answers.size, 1, [...answers].join('\n'));
+      assert.match([...answers][0] ?? '', /^200 /);
+    } finally {
+      await second.close();
+      await store.close();
+    }
+  } finally {
+    await engines.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+});
+
+test.run();
