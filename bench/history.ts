@@ -1,6 +1,6 @@
 /**
  * The history of one gift, and a gift as it stood at a time, in a log of 1,000,000 events or more: as `/ops` and `gift history` find them.
- * Gifts are picked at random, so that nothing of them is in any memory of ours. `--gifts=N` makes a log of so many gifts (four events each).
+ * Gifts are picked at random, so that nothing of them is in any memory of ours. `--gifts=N` makes a log of so many gifts (3.66 events each).
  */
 import { parseArgs } from 'node:util';
 import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore.js';
@@ -16,7 +16,7 @@ import { historyOf } from './support/data.js';
 import { median, table, verdict } from './support/report.js';
 import { startService } from './support/server.js';
 
-const { values } = parseArgs({ options: { gifts: { type: 'string', default: '250000' }, runs: { type: 'string', default: '500' } } });
+const { values } = parseArgs({ options: { gifts: { type: 'string', default: '275000' }, runs: { type: 'string', default: '500' } } });
 const data = historyOf(Number(values.gifts));
 // Once, so that the read models stand there.
 await (await startService(data.dir)).stop();

@@ -1,5 +1,5 @@
 /**
- * A closed set of clients: each sends its next request when the last is answered. They run in a process of their own, so that clients and
+ * A closed set of clients: each sends its next request when the last is answered, or all of them together at a steady rate. They run in a process of their own, so that clients and
  * server don't share a core, and speak no more HTTP than it takes: a client that works harder than the server would measure itself.
  */
 import { fork } from 'node:child_process';
@@ -25,6 +25,8 @@ export interface LoadPlan {
   readonly requests: string;
   /** `random`: any of them, for `seconds`. `once`: each of them one time, from `skip` on, `amount` in all. */
   readonly pick: { readonly kind: 'random'; readonly seconds: number } | { readonly kind: 'once'; readonly skip: number; readonly amount: number };
+  /** Together so many a second, and no more. One that all clients were too busy to send in time counts from when it was due. */
+  readonly perSecond?: number;
   /** Headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The status that every answer must have. */
@@ -100,13 +102,21 @@ async function run(plan: LoadPlan): Promise<LoadResult> {
           let done = false;
           let rest = '';
           const send = (): void => {
-            sent = performance.now();
-            if ((pick.kind === 'once' && next >= requests.length) || sent > until) {
+            const now = performance.now();
+            const due = plan.perSecond === undefined ? now : started + (next * 1_000) / plan.perSecond;
+            if ((pick.kind === 'once' && next >= requests.length) || due > until) {
               done = true;
               socket.destroy();
               return;
             }
-            socket.write(requests[next++ % requests.length] as Buffer);
+            const request = requests[next++ % requests.length] as Buffer;
+            const write = (at: number): void => {
+              sent = at;
+              socket.write(request);
+            };
+            // A timer that is late is the client's own fault.
+            if (due > now) setTimeout(() => write(performance.now()), due - now);
+            else write(due);
           };
           socket.setEncoding('latin1');
           socket.on('data', (text: string) => {
