@@ -144,6 +144,12 @@ function stands(path: string): boolean {
   return readdirSync(join(ROOT, dirname(path))).some((name) => pattern.test(name));
 }
 
+test('the README says what each folder of the source is for', () => {
+  const folders = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => `src/${name}/ `);
+  assert.ok(folders.length > 8);
+  assert.deepEqual(folders.filter((folder) => TEXTS.get('README.md')?.includes(`\n${folder}`) !== true), []);
+});
+
 test('nothing is said of the machine that it was written on', () => {
   for (const [file, text] of TEXTS) assert.doesNotMatch(text, /\/(?:home|root|work|tmp|Users)\//, file);
 });

@@ -11,17 +11,22 @@ import { buyInto, inTrouble, readLog } from '../support/trouble.js';
 
 const test = suite('runbook, engines');
 
-test('lost engine: an EventStoreDB that is gone for a while', async () => {
+test('lost engine: an EventStoreDB that is gone for a while, then a read store for good', async () => {
   const double = await startEventStoreDouble();
   const settings = { EVENTSTORE_URL: double.url, TOKEN_KEY: 't'.repeat(40), HASH_KEY: 'h'.repeat(40), PAYMENTS: 'simulated', NOTIFICATIONS: 'simulated' };
   try {
     await inTrouble('Lost engine', settings, async (trouble) => {
-      const { url = '' } = await trouble.start();
+      const service = await trouble.start();
+      const { url = '' } = service;
       await untilReady(url);
       await buyInto(trouble, url);
       await double.way.down();
       await trouble.follow(/gift history/);
       await double.way.up();
+      await trouble.follow(/gift history/);
+      await service.end();
+      await trouble.follow(/^rm /);
+      await trouble.start();
       await trouble.follow();
     });
   } finally {
