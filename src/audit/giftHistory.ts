@@ -1,4 +1,5 @@
 /** Every event of a gift's life, across streams: what was bought, paid, issued, told, redeemed, vouchered, and what could not be done (decisions 11). */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { VoucherAssigned } from '../domain/gift.js';
 import { giftStream } from '../domain/gift.js';
 import { deriveGiftIds, giftIdOf } from '../domain/giftIds.js';
@@ -37,6 +38,8 @@ export interface NamedGifts {
 const MAX_ID = 64;
 /** Streams read side by side. */
 const READS = 32;
+/** How long others wait at most, in ms: a purchase may have thousands of gifts. */
+const SLICE_MS = 5;
 /** What asks a provider or wallet for money, and what answers it. */
 const ANSWERS: Readonly<Record<string, readonly string[]>> = { ChargeStarted: ['PaymentCharged', 'PaymentDeclined'], RefundStarted: ['GiftsRefunded', 'RefundRefused'] };
 
@@ -73,6 +76,7 @@ async function transactionOf({ events, models }: HistoryDeps, giftId: string): P
 /** Every event of these gifts' lives, in log order. Of a purchase of several, only what concerns these (`ownShare.ts`). @throws UnavailableError */
 export async function giftHistory(deps: HistoryDeps, { transactionId, giftIds, purchase }: NamedGifts): Promise<RecordedEvent[]> {
   const { events } = deps;
+  let since = performance.now();
   const share = ownShare(purchase, giftIds);
   const all: RecordedEvent[] = [...share.events];
   const ofThese = (event: RecordedEvent): boolean => names(event.data, 'transaction_id', transactionId);
@@ -92,6 +96,9 @@ export async function giftHistory(deps: HistoryDeps, { transactionId, giftIds, p
   for (let from = 0; from < giftIds.length; from += READS) {
     const lives = await Promise.all(giftIds.slice(from, from + READS).map(async (giftId) => lifeOf(deps, giftId)));
     for (const life of lives) all.push(...life);
+    if (performance.now() - since < SLICE_MS) continue;
+    await nextTurn();
+    since = performance.now();
   }
   return all.sort((one, other) => (one.position < other.position ? -1 : one.position > other.position ? 1 : one.revision - other.revision));
 }

@@ -1,21 +1,25 @@
 /** Gifts as auditors see them: every event of one's life, and how it stood at any time (decisions 11). */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EVENT_COLUMNS, eventRow } from '../../audit/eventRows.js';
 import { eventView } from '../../audit/eventView.js';
 import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../../audit/giftHistory.js';
 import { positionAt } from '../../audit/positionAt.js';
 import { DEFAULT_ZONE } from '../../audit/times.js';
+import type { RecordedEvent } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
 import { eventExample, eventSchema } from '../schemas/events.js';
 import { giftEmbeddedSchema, giftExample, giftSchema } from '../schemas/gifts.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
-import type { OpsRoute } from './frame.js';
+import type { Exported, OpsRoute } from './frame.js';
 import { ALL_RELATIONS, giftThen } from './giftThen.js';
 import { instantAsked, zoneParameter } from './ranges.js';
 import type { OpsDeps } from './routes.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
 /** Records a piece of a stream. */
-const PIECE = 200;
+const PIECE = 100;
+/** More events than this are written piece by piece, so that nobody waits while they are: a purchase may have thousands of gifts. */
+const AT_ONCE = 500;
 
 /** The routes. */
 export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[] {
@@ -56,21 +60,14 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
         const found = await named(call.params['giftId'] ?? '');
         const events = await giftHistory(deps, found);
         const format = formatOf(call);
+        const about = { transaction_id: found.transactionId, gift_ids: found.giftIds };
+        if (format === 'json' && events.length <= AT_ONCE) return { status: 200, body: { data: events.map((event) => eventView(event, sight)), ...about }, shown: events.length };
         if (format === 'json') {
-          const body = { data: events.map((event) => eventView(event, sight)), transaction_id: found.transactionId, gift_ids: found.giftIds };
-          return { status: 200, body, shown: events.length };
+          const rest = `],${JSON.stringify(about).slice(1)}`;
+          return { contentType: 'application/json; charset=utf-8', records: () => inPieces(events, '{"data":[', ',', rest, (event) => JSON.stringify(eventView(event, sight))) };
         }
         const { heading, line } = lineWriter(format, EVENT_COLUMNS, eventRow);
-        return {
-          contentType: CONTENT_TYPES[format],
-          async *records() {
-            yield { text: heading, count: 0, position: null };
-            for (let from = 0; from < events.length; from += PIECE) {
-              const piece = events.slice(from, from + PIECE);
-              yield { text: piece.map((event) => line(eventView(event, sight))).join(''), count: piece.length, position: piece.at(-1)?.position ?? null };
-            }
-          },
-        };
+        return { contentType: CONTENT_TYPES[format], records: () => inPieces(events, heading, '', '', (event) => line(eventView(event, sight))) };
       },
     },
     {
@@ -129,4 +126,14 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
       },
     },
   ];
+}
+
+async function* inPieces(events: readonly RecordedEvent[], before: string, between: string, after: string, textOf: (event: RecordedEvent) => string): AsyncGenerator<Exported> {
+  yield { text: before, count: 0, position: null };
+  for (let from = 0; from < events.length; from += PIECE) {
+    const piece = events.slice(from, from + PIECE);
+    yield { text: (from === 0 ? '' : between) + piece.map(textOf).join(between), count: piece.length, position: piece.at(-1)?.position ?? null };
+    await nextTurn();
+  }
+  yield { text: after, count: 0, position: events.at(-1)?.position ?? null };
 }

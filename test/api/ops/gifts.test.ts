@@ -56,6 +56,17 @@ test('it comes as lines too, by format or Accept, recorded when it begins and en
   refused(await ask(`/ops/gifts/${id}/history?format=xml`), 422, 'format must be json or ndjson or csv');
 });
 
+test('the lives of many gifts come in pieces, and are one JSON all the same', async () => {
+  const others = await buy(service, 'latte', Array(600).fill({}));
+  const { transaction_id: large } = (await ask(`/ops/gifts/${others[0]}/history`)).json;
+  const lines = async (): Promise<Json[]> => (await ask(`/ops/gifts/${large}/history?format=ndjson`)).text.trimEnd().split('\n').map((line) => JSON.parse(line) as Json);
+  await eventually(async () => ((await lines()).length === 603 ? true : undefined));
+  const reply = await ask(`/ops/gifts/${large}/history`);
+  assert.deepEqual([reply.status, reply.headers.get('content-type'), reply.headers.get('cache-control')], [200, 'application/json; charset=utf-8', 'no-store']);
+  assert.deepEqual(reply.json, { data: await lines(), transaction_id: large, gift_ids: others });
+  assert.deepEqual([reply.json.data.length, (await seen()).filter(({ type }) => type === 'ExportEnded').at(-1).data.count], [603, 603]);
+});
+
 test('a gift as it stood at a time', async () => {
   const now = encodeURIComponent(new Date().toISOString());
   const reply = await ask(`/ops/gifts/${id}/as-of?time=${now}&embed[]=redeemed&embed[]=message`);
