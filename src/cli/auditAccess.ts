@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { EVENT_COLUMNS, eventRow } from '../audit/eventRows.js';
 import { type EventView, eventView } from '../audit/eventView.js';
+import { currentTime } from '../clock.js';
 import { accessStream } from '../domain/access.js';
 import { withLog } from './engines.js';
 import { accessRequest, cliAccess, outputOptions } from './exports.js';
@@ -29,7 +30,7 @@ Example:
 }
 
 async function runAccess(terminal: Terminal, flags: AccessFlags): Promise<void> {
-  const day = flags.day ?? new Date().toISOString().slice(0, 10);
+  const day = flags.day ?? currentTime().slice(0, 10);
   if (!isDay(day)) throw new CommandFailure(`--day ${JSON.stringify(day.slice(0, 40))} is not a day: give one such as 2026-05-04`, EXIT.usage);
   await withLog(terminal, async ({ events }) => {
     const views = (await events.read(accessStream(day))).map((event) => eventView(event, { personal: false }));

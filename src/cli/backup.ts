@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Command } from 'commander';
+import { currentTime } from '../clock.js';
 import { BackupExistsError, backupLog } from '../commands/backup/backupLog.js';
 import { type Config, loadConfig } from '../config.js';
 import { keyedHash } from '../domain/keyedHash.js';
@@ -60,7 +61,7 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
       const { events: count, position, hash, bytes, log_id, begun_at } = await backupLog(events, {
         path,
         hashKeyCheck: hashKey === undefined ? null : keyedHash(hashKey)('backup', events.logId),
-        now: new Date().toISOString(),
+        now: currentTime(),
         signal,
         // Positions of the embedded log count its events.
         onProgress: (step, done, end) => bars.show(step === 'write' ? 'backing up' : 'reading back', done, end === undefined ? undefined : Number(end)),

@@ -2,10 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { Sight } from '../audit/eventView.js';
+import { currentTime } from '../clock.js';
 import { type AccessRecorder, type Asker, accessRecorder } from '../commands/recordAccess.js';
 import type { AccessRequest } from '../domain/access.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { CommandFailure, EXIT, commandLineCaller } from './terminal.js';
+import { commandLineCaller } from './caller.js';
+import { CommandFailure, EXIT } from './terminal.js';
 
 /** The longest `--reason`. */
 export const MAX_REASON = 500;
@@ -58,7 +60,7 @@ export interface CliAccess {
 
 /** The recorder of a subcommand. */
 export function cliAccess(events: EventStore): CliAccess {
-  return { recorder: accessRecorder(events, () => new Date().toISOString()), asker: { by: commandLineCaller(), requestId: `cli-${randomUUID()}` } };
+  return { recorder: accessRecorder(events, currentTime), asker: { by: commandLineCaller(), requestId: `cli-${randomUUID()}` } };
 }
 
 /** What was asked: the command's words, its argument and flags, without those that say how to show it. */

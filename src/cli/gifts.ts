@@ -1,5 +1,4 @@
 /** `gift gifts …`: the commonest tickets; what the routes under `/ops/gifts/{id}` do. */
-import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { type CareView, careView } from '../audit/careView.js';
 import { blockGift, supportCause, TICKET_ID, unblockGift } from '../commands/blockGift.js';
@@ -12,11 +11,12 @@ import { giftIdOf } from '../domain/giftIds.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { Refusal } from '../domain/refusal.js';
 import { loadKeys } from '../keys.js';
+import { commandLineContext } from './caller.js';
 import { withStores } from './engines.js';
 import { neededReason, outputOptions } from './exports.js';
 import { jsonLine } from './output.js';
 import { refusalInWords, toldRefusal } from './refusals.js';
-import { CommandFailure, commandLineCaller, EXIT, type Terminal, writeLines } from './terminal.js';
+import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 import { isDay } from './times.js';
 
 interface CareFlags {
@@ -134,8 +134,7 @@ async function runTicket(terminal: Terminal, { name, check, run, done, already }
   check?.(flags);
   const giftId = giftIdOf(gift);
   if (giftId === undefined) throw refusalInWords(new Refusal('gift_not_found'));
-  const commandId = randomUUID();
-  const context = { commandId, correlationId: commandId, by: commandLineCaller(), now: new Date().toISOString() };
+  const context = commandLineContext();
   const view = await withStores(terminal, async ({ events, models: { gifts, accounts }, config }) => {
     const deps: ReassignDeps = { events, gifts, accounts, hash: keyedHash(loadKeys(config).hashKey) };
     const { own } = await run(deps, giftId, context, flags, reason);

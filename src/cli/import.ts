@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { addAbortSignal } from 'node:stream';
 import { Command } from 'commander';
+import { currentTime } from '../clock.js';
 import { ImportFaultsError } from '../commands/import/faults.js';
 import { type ImportReport, ImportInterruptedError, PRUNE_WITHOUT_YES, PruneNeedsYesError, importCatalogue } from '../commands/import/importCatalogue.js';
 import type { ImportChange } from '../commands/import/plan.js';
@@ -9,8 +10,9 @@ import { loadConfig } from '../config.js';
 import { openEventStore } from '../engines.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { loadKeys } from '../keys.js';
+import { commandLineCaller } from './caller.js';
 import { progressBar } from './progress.js';
-import { CommandFailure, EXIT, type Terminal, commandLineCaller, writeLines } from './terminal.js';
+import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
 /** The longest `--reason`. */
 const MAX_REASON = 500;
@@ -51,7 +53,7 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
   const events = await openEventStore(config);
   const progress = progressBar(terminal.stderr, { doing: 'importing', unit: 'entries' });
   try {
-    const report = await importCatalogue({ events, hash, now: () => new Date().toISOString() }, parsed, {
+    const report = await importCatalogue({ events, hash, now: currentTime }, parsed, {
       by: commandLineCaller(),
       signal: terminal.signal,
       onProgress: progress,

@@ -1,15 +1,15 @@
 /** `gift parked retry` and `gift parked discard`: what `/ops/parked/{id}/retry` and `discard` do, for one or many. */
-import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { parkedEntry, parkedView, type ParkedView } from '../audit/parkedView.js';
 import { discardParked, type ParkedOutcome, retryParked } from '../commands/parkedWork.js';
+import { commandLineContext } from './caller.js';
 import type { OpenedStores } from './engines.js';
 import { withStores } from './engines.js';
 import { neededReason, outputOptions } from './exports.js';
 import { jsonLine } from './output.js';
 import { filterOptions, parkedEntries, type ParkedFilter } from './parkedList.js';
 import { refusalInWords } from './refusals.js';
-import { CommandFailure, commandLineCaller, EXIT, type Terminal, writeLines } from './terminal.js';
+import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
 interface DecideFlags extends ParkedFilter {
   readonly all?: true;
@@ -96,8 +96,7 @@ interface Wanted {
 }
 
 async function one(terminal: Terminal, { events, models }: OpenedStores, decision: Decision, { id, reason, alone, json }: Wanted, counted: { recorded: number; failed: number }): Promise<void> {
-  const commandId = randomUUID();
-  const context = { commandId, correlationId: commandId, by: commandLineCaller(), now: new Date().toISOString() };
+  const context = commandLineContext();
   try {
     const outcome = await decision.decide({ events, parked: models.parked }, id, context, reason);
     if (outcome.own !== undefined) counted.recorded++;

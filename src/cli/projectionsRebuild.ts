@@ -1,5 +1,6 @@
 /** `gift projections rebuild` and `rollback`: builds a read model anew beside the one in use, and swaps it in. */
 import { Command } from 'commander';
+import { currentTime } from '../clock.js';
 import { abortRebuild, type Asked, beginRebuild, beginRollback, build, seizeBuilding } from '../projections/rebuild.js';
 import { buildText, formerOf, type Rebuild, rebuildOf } from '../projections/builds.js';
 import { pause } from '../projections/lease.js';
@@ -10,12 +11,13 @@ import { seeThrough } from '../projections/seeThrough.js';
 import { LeaseLostError } from '../projections/writer.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { PROJECTIONS } from '../readModels.js';
+import { commandLineCaller } from './caller.js';
 import { type OpenedStores, withStores } from './engines.js';
 import { reasonOf } from './exports.js';
 import { jsonLine, printable } from './output.js';
 import { progressBar } from './progress.js';
-import { depsOf, failureOf, interrupted, nowText, projectionOf } from './projectionsShared.js';
-import { CommandFailure, commandLineCaller, EXIT, type Terminal, writeLines } from './terminal.js';
+import { depsOf, failureOf, interrupted, projectionOf } from './projectionsShared.js';
+import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
 /** How often it says how far it is, or tries an engine that does not answer again, in ms. */
 const LINE_MS = 1_000;
@@ -65,7 +67,7 @@ Example:
 
 function asked(reason: string | undefined): Asked {
   const text = reasonOf(reason);
-  return { by: commandLineCaller().user ?? 'cli', at: nowText(), ...(text === null ? {} : { reason: text }) };
+  return { by: commandLineCaller().user ?? 'cli', at: currentTime(), ...(text === null ? {} : { reason: text }) };
 }
 
 async function runRebuild(terminal: Terminal, name: string | undefined, flags: RebuildFlags): Promise<void> {

@@ -6,8 +6,9 @@ import type { Projection } from '../projections/projection.js';
 import { type RebuildDeps, RebuildRefusedError } from '../projections/rebuild.js';
 import { LeaseLostError } from '../projections/writer.js';
 import { PROJECTIONS } from '../readModels.js';
+import { commandLineCaller } from './caller.js';
 import type { OpenedStores } from './engines.js';
-import { CommandFailure, EXIT, commandLineCaller } from './terminal.js';
+import { CommandFailure, EXIT } from './terminal.js';
 
 /** The projection of that name. @throws CommandFailure naming those there are */
 export function projectionOf(name: string): Projection {
@@ -20,9 +21,6 @@ export function projectionOf(name: string): Projection {
 export function depsOf({ events, store }: Pick<OpenedStores, 'events' | 'store'>): RebuildDeps {
   return { events, store, logger: pino({ level: 'silent' }), holder: `${commandLineCaller().user ?? 'cli'} (process ${process.pid}, ${randomUUID().slice(0, 8)})` };
 }
-
-/** The present, as it is recorded. */
-export const nowText = (): string => new Date().toISOString();
 
 /** What a command that can be repeated says of what stopped it. */
 export function failureOf(error: unknown, again: string): unknown {

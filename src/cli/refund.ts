@@ -1,13 +1,13 @@
 /** `gift purchases refund TRANSACTION` and `gift purchases refunds TRANSACTION`: what `/ops/transactions/{id}/refund` and its list do. */
-import { randomUUID } from 'node:crypto';
 import { Command } from 'commander';
 import { listRefunds, refundGifts, type RefundStanding } from '../commands/refundGifts.js';
 import { giftIdOf } from '../domain/giftIds.js';
+import { commandLineContext } from './caller.js';
 import { withLog } from './engines.js';
 import { neededReason } from './exports.js';
 import { jsonLine, tableLines } from './output.js';
 import { toldRefusal } from './refusals.js';
-import { CommandFailure, commandLineCaller, EXIT, type Terminal, writeLines } from './terminal.js';
+import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
 const WAIT_S = 30;
 
@@ -66,8 +66,7 @@ async function runRefund(terminal: Terminal, transactionId: string, { gift, void
     if (id === undefined) throw new CommandFailure(`--gift must be a gift's id or shortcode, not ${JSON.stringify(identifier.slice(0, 64))}`, EXIT.usage);
     return id;
   });
-  const commandId = randomUUID();
-  const context = { commandId, correlationId: commandId, by: commandLineCaller(), now: new Date().toISOString() };
+  const context = commandLineContext();
   const order = { transactionId, voided: voided === true, reason: text, ...(giftIds === undefined ? {} : { giftIds }) };
   const { refund } = await withLog(terminal, ({ events }) => refundGifts(events, context, order, { ms: Number(wait) * 1_000, signal: terminal.signal })).catch(toldRefusal);
   await writeLines(terminal.stdout, json === true ? [jsonLine(asJson(transactionId, refund))] : inWords(refund));

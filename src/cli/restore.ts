@@ -4,15 +4,17 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
 import { placeEventLog, prepareEventLog } from '../adapters/embedded/eventStorePlace.js';
+import { currentTime } from '../clock.js';
 import { type Backup, BackupDamagedError, checkBackup } from '../commands/backup/backupFile.js';
 import { restoreLog } from '../commands/backup/restoreLog.js';
 import { CopyInterruptedError, CopyRefusedError } from '../commands/copyLog.js';
 import { type Config, loadConfig } from '../config.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { findHashKey, HASH_KEY_FILE } from '../keys.js';
+import { commandLineCaller } from './caller.js';
 import { neededReason, outputOptions } from './exports.js';
 import { progressBars } from './progress.js';
-import { CommandFailure, commandLineCaller, EXIT, type Terminal, writeLines } from './terminal.js';
+import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
 interface RestoreFlags {
   readonly reason?: string;
@@ -56,7 +58,7 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
     if (flags.withoutKey !== true) refuseUnlessKeyFits(config, backup);
     const logId = await restoreInto(config.dataDir, async (target) => {
       const words = { compare: 'restoring', copy: 'restoring', verify: 'reading back' };
-      const now = new Date().toISOString();
+      const now = currentTime();
       await restoreLog(target, { path, backup, by: commandLineCaller(), reason, now, signal, onProgress: ({ step, events }) => bars.show(words[step], events, backup.events) });
       return target.logId;
     });

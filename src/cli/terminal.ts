@@ -1,7 +1,5 @@
 /** What a command has to do with its surroundings, so that it can be run in a test as in a shell; and the exit codes (decisions 11). */
-import { hostname, userInfo } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
-import type { Caller } from '../ports/eventStore.js';
 
 /** 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted. */
 export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
@@ -50,9 +48,4 @@ async function drained(out: Writable): Promise<void> {
     };
     for (const event of events) out.on(event, go);
   });
-}
-
-/** Who gives commands here: `cli:<system user>@<host>`. */
-export function commandLineCaller(): Caller {
-  return { user: `cli:${userInfo().username}@${hostname()}` };
 }

@@ -3,7 +3,7 @@ import { eventView } from '../../audit/eventView.js';
 import { accessStream } from '../../domain/access.js';
 import { eventExample, eventSchema } from '../schemas/events.js';
 import type { OpsRoute } from './frame.js';
-import type { OpsDeps } from './routes.js';
+import type { OpsDeps } from './deps.js';
 
 const LIMIT = 100;
 const MAX_LIMIT = 1_000;

@@ -15,7 +15,7 @@ import { POSITION_WAIT_MS } from '../positions.js';
 import type { Call, Schema } from '../route.js';
 import { eventExample, eventSchema } from '../schemas/events.js';
 import { type OpsRoute, reasonProperty } from './frame.js';
-import type { OpsDeps } from './routes.js';
+import type { OpsDeps } from './deps.js';
 
 const careSchema: Schema = {
   title: 'GiftCare',

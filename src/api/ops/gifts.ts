@@ -13,7 +13,7 @@ import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './
 import type { Exported, OpsRoute } from './frame.js';
 import { ALL_RELATIONS, giftThen } from './giftThen.js';
 import { instantAsked, zoneParameter } from './ranges.js';
-import type { OpsDeps } from './routes.js';
+import type { OpsDeps } from './deps.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
 /** Records a piece of a stream. */

@@ -9,7 +9,7 @@ import { POSITION_WAIT_MS } from '../positions.js';
 import type { Call, Schema } from '../route.js';
 import { callerSchema, eventExample, eventSchema } from '../schemas/events.js';
 import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
-import type { OpsDeps } from './routes.js';
+import type { OpsDeps } from './deps.js';
 
 const LIMIT = 100;
 const MAX_LIMIT = 1_000;

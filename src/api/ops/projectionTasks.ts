@@ -10,7 +10,7 @@ import { openScratch } from '../../scratch.js';
 import { HttpError } from '../errors.js';
 import type { Call, Schema } from '../route.js';
 import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
-import type { Named, Upkeep } from './projections.js';
+import type { Named, Upkeep } from './deps.js';
 import { repairExample, repairSchema, taskSchema, verificationExample, verificationSchema } from './projectionSchemas.js';
 
 /** How long an answer waits for a task to end, in ms. */

@@ -1,37 +1,18 @@
 /** Read models as support sees them: how they stand, rebuilt, verified and repaired while they are served. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Logger } from 'pino';
 import { rebuildOf } from '../../projections/builds.js';
 import { considerate } from '../../projections/pace.js';
-import type { Projection } from '../../projections/projection.js';
-import { abortRebuild, type Asked, beginRebuild, beginRollback, type RebuildDeps, RebuildRefusedError, seizeBuilding } from '../../projections/rebuild.js';
-import type { Tasks } from '../../projections/tasks.js';
+import { abortRebuild, beginRebuild, beginRollback, RebuildRefusedError, seizeBuilding } from '../../projections/rebuild.js';
 import { PROJECTIONS } from '../../readModels.js';
-import { type ProjectionStanding, rebuildShown, type Standings } from '../../standing.js';
+import { type ProjectionStanding, rebuildShown } from '../../standing.js';
 import { HttpError } from '../errors.js';
 import { contextOf } from '../giftDeps.js';
 import type { Call, Schema } from '../route.js';
 import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import { rebuildExample, rebuildSchema, standingExamples, standingSchema } from './projectionSchemas.js';
 import { busy, taskRoutes } from './projectionTasks.js';
-import type { OpsDeps } from './routes.js';
-
-/** What the routes of projections need beside. */
-export interface Upkeep {
-  readonly tasks: Tasks;
-  readonly standing: Standings;
-  readonly logger: Logger;
-  /** Where a verification's copy is made. */
-  readonly dataDir: string;
-}
-
-/** What a route on one projection works with. */
-export interface Named {
-  readonly projection: Projection;
-  readonly deps: RebuildDeps;
-  readonly asked: Asked;
-}
+import type { Named, OpsDeps } from './deps.js';
 
 const named: Schema = { type: 'string', enum: PROJECTIONS.map(({ name }) => name) };
 const reasonBody = (required: boolean): Schema => ({ type: 'object', additionalProperties: false, ...(required ? { required: ['reason'] } : {}), properties: { reason: reasonProperty } });

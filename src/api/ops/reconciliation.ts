@@ -4,7 +4,7 @@ import type { Difference } from '../../audit/reconcile.js';
 import { DEFAULT_ZONE, TimeError } from '../../audit/times.js';
 import { HttpError } from '../errors.js';
 import type { Exported, OpsRoute } from './frame.js';
-import type { OpsDeps } from './routes.js';
+import type { OpsDeps } from './deps.js';
 
 /** The routes. */
 export function reconciliationRoutes({ engines: { events, store }, payments, gifts }: OpsDeps): OpsRoute[] {

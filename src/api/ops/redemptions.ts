@@ -7,7 +7,7 @@ import { eventExample, eventSchema } from '../schemas/events.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
 import type { OpsRoute } from './frame.js';
 import { rangeAsked, rangeExample, rangeParameters, rangeProperties } from './ranges.js';
-import type { OpsDeps } from './routes.js';
+import type { OpsDeps } from './deps.js';
 
 const LIMIT = 100;
 const MAX_LIMIT = 1_000;

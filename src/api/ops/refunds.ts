@@ -5,7 +5,7 @@ import { Refusal } from '../../domain/refusal.js';
 import { contextOf } from '../giftDeps.js';
 import type { Schema } from '../route.js';
 import { type OpsRoute, reasonProperty } from './frame.js';
-import type { OpsDeps } from './routes.js';
+import type { OpsDeps } from './deps.js';
 
 /** How long a refund is waited for, ms: longer than most take. */
 const WAIT_MS = 5_000;

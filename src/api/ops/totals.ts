@@ -5,7 +5,7 @@ import type { Schema } from '../route.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
 import type { OpsRoute } from './frame.js';
 import { rangeAsked, rangeExample, rangeParameters, rangeProperties, zoneAsked } from './ranges.js';
-import type { OpsDeps } from './routes.js';
+import type { OpsDeps } from './deps.js';
 
 const COUNT: Schema = { type: 'integer', minimum: 0 };
 const PENCE: Schema = { type: 'integer', description: 'Pence.' };

@@ -1,0 +1,38 @@
+/** What the routes under `/ops` work with. */
+import type { Logger } from 'pino';
+import type { Engines } from '../../engines.js';
+import type { Projection } from '../../projections/projection.js';
+import type { Asked, RebuildDeps } from '../../projections/rebuild.js';
+import type { Tasks } from '../../projections/tasks.js';
+import type { ProviderSettings } from '../../providerSettings.js';
+import type { ReadModels } from '../../readModels.js';
+import type { Standings } from '../../standing.js';
+import type { GiftRouteDeps } from '../giftDeps.js';
+
+/** What all of them work with. */
+export interface OpsDeps {
+  /** What the gifts' own routes work with: commands, the catalogue, where the service is reached, the present. */
+  readonly gifts: GiftRouteDeps;
+  readonly engines: Engines;
+  readonly models: ReadModels;
+  /** Who takes the money. */
+  readonly payments: Pick<ProviderSettings, 'payments' | 'stripe'>;
+  /** Of the read models. */
+  readonly upkeep: Upkeep;
+}
+
+/** What the routes of projections need beside. */
+export interface Upkeep {
+  readonly tasks: Tasks;
+  readonly standing: Standings;
+  readonly logger: Logger;
+  /** Where a verification's copy is made. */
+  readonly dataDir: string;
+}
+
+/** What a route on one projection works with. */
+export interface Named {
+  readonly projection: Projection;
+  readonly deps: RebuildDeps;
+  readonly asked: Asked;
+}

@@ -1,0 +1,17 @@
+/** In whose name the command line acts. */
+import { randomUUID } from 'node:crypto';
+import { hostname, userInfo } from 'node:os';
+import { currentTime } from '../clock.js';
+import type { CommandContext } from '../commands/context.js';
+import type { Caller } from '../ports/eventStore.js';
+
+/** Who gives commands here: `cli:<system user>@<host>` (decisions 11). */
+export function commandLineCaller(): Caller {
+  return { user: `cli:${userInfo().username}@${hostname()}` };
+}
+
+/** The context of a command given here and now, the first of its correlation. */
+export function commandLineContext(): CommandContext {
+  const commandId = randomUUID();
+  return { commandId, correlationId: commandId, by: commandLineCaller(), now: currentTime() };
+}
