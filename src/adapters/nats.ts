@@ -180,8 +180,9 @@ async function late(ms: number): Promise<void> {
 }
 
 async function within(work: Promise<void>, message: string): Promise<void> {
-  const deadline = late(PING_MS).then(() => {
-    throw new UnavailableError(message, { outcomeUnknown: true });
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => reject(new UnavailableError(message, { outcomeUnknown: true })), PING_MS);
+    const failed = (cause: unknown): void => reject(new UnavailableError(message, { outcomeUnknown: true, cause }));
+    void work.then(resolve, failed).finally(() => clearTimeout(timer));
   });
-  await Promise.race([work.catch((cause: unknown) => Promise.reject(new UnavailableError(message, { outcomeUnknown: true, cause }))), deadline]);
 }
