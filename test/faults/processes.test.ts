@@ -27,7 +27,7 @@ import type { ReadStore } from '../../src/ports/readStore.js';
 import { gifts } from '../../src/projections/gifts.js';
 import { checkpointName, collectionOf } from '../../src/projections/projection.js';
 import { PROJECTIONS } from '../../src/readModels.js';
-import { type TestEngines, openTestEngines } from '../support/engines.js';
+import { type TestEngines, chosenServers, openTestEngines } from '../support/engines.js';
 import { chances } from '../support/faultyBus.js';
 import { type FcmServer, openFcmServer } from '../support/fcmServer.js';
 import { type Fleet, type Ship, startFleet } from '../support/fleet.js';
@@ -36,7 +36,7 @@ import { type StripeServer, openStripeServer } from '../support/stripeServer.js'
 import { CATALOGUE } from '../support/testCatalogue.js';
 import { type TwilioServer, openTwilioServer } from '../support/twilioServer.js';
 
-const FAULTS = Number(process.env['TEST_FAULTS'] ?? 6);
+const FAULTS = Number(process.env['TEST_FAULTS'] ?? (chosenServers().size === 0 ? 4 : 8));
 const SEED = Number(process.env['TEST_SEED'] ?? 1);
 /** Another process has taken over. */
 const TAKEN_OVER_MS = 5_000;
