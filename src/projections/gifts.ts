@@ -100,7 +100,7 @@ function makeGifts(): Projection<GiftDocument> {
   const idsOf = giftIdsByEvent();
   return {
     name: 'gifts',
-    version: 1,
+    version: 2,
     indexes: [],
     types: ['GiftsPurchased', 'GiftClaimed', 'GiftRedeemed', 'GiftUnredeemed', 'VoucherAssigned', 'GiftCancelled', 'GiftReassigned', 'GiftExtended'],
     begins: ['GiftsPurchased'],

@@ -16,6 +16,8 @@ import { startProjector } from '../../src/projections/projector.js';
 
 const GIFTS = collectionOf(gifts);
 const TRANSACTIONS = collectionOf(transactions);
+/** The version of `gifts`. */
+const V = gifts.version;
 const test = suite('projector');
 
 /** The store with `write` replaced. */
@@ -34,7 +36,7 @@ async function stored(store: ReadStore, gift: string): Promise<GiftDocument | un
 test('an empty log is caught up with at once, and said so durably', installed(async ({ events, store, project }) => {
   const projector = await project();
   await settled(projector, events);
-  assert.is(await store.active('gifts'), 1);
+  assert.is(await store.active('gifts'), V);
   assert.equal(projector.status(), [gifts, transactions].map(({ name: projection, version }) => (
     { projection, version, position: undefined, caughtUp: true, active: true, quarantined: [], leader: true })));
 }));
@@ -44,19 +46,19 @@ test('what is appended is in the documents soon, and every checkpoint advances',
   await settled(projector, events);
   const { gifts: [gift = ''], transaction } = await buy(events, [{ user_id: 'u2' }]);
   const { position } = await redeem(events, gift);
-  assert.ok(await store.reached('gifts@1', position, 1_000));
+  assert.ok(await store.reached(`gifts@${V}`, position, 1_000));
   assert.is((await stored(store, gift))?.redemption?.redeemed, true);
   assert.ok(await store.reached(checkpointName(transactions), position, 1_000), 'transactions have nothing to do with it');
   assert.is((await store.get<{ payment: string }>(TRANSACTIONS, transaction))?.body.payment, 'pending');
   const issued = await append(events, giftStream(gift), 'GiftIssued', {});
-  assert.ok(await store.reached('gifts@1', issued.position, 1_000), 'an event that nobody folds');
+  assert.ok(await store.reached(`gifts@${V}`, issued.position, 1_000), 'an event that nobody folds');
 }));
 
 test('another process sees the checkpoint', installed(async ({ events, project, openStore }) => {
   const elsewhere = await openStore();
   await project();
   const { position } = await buy(events);
-  assert.ok(await elsewhere.reached('gifts@1', position, 2_000));
+  assert.ok(await elsewhere.reached(`gifts@${V}`, position, 2_000));
 }));
 
 test('sixty-four redemptions at once make few writes', installed(async ({ events, store, project }) => {
@@ -81,7 +83,7 @@ test('a purchase of 10,000 is stored in batches, its checkpoint last', installed
     for (const { documents, checkpoint } of batches) {
       assert.ok(documents.length <= MAX_BATCH_DOCUMENTS);
       order.push(...documents.map(({ id }) => id));
-      if (checkpoint?.projection === 'gifts@1') order.push(`at ${checkpoint.position}`);
+      if (checkpoint?.projection === `gifts@${V}`) order.push(`at ${checkpoint.position}`);
     }
     return store.write(batches);
   });
@@ -107,7 +109,7 @@ test('broken off in the middle of a write, it goes on from the checkpoint to the
   const dead = await project({ store: dying });
   await until(() => broke > 0);
   assert.ok((await store.count(GIFTS, {})) >= 700);
-  assert.is(await store.checkpoint('gifts@1'), undefined);
+  assert.is(await store.checkpoint(`gifts@${V}`), undefined);
   await dead.close();
   const projector = await project();
   await settled(projector, events);
@@ -158,7 +160,7 @@ test('a failing store is waited for', installed(async ({ events, store, project 
   const second = await buy(events);
   await sleep(250);
   failing = false;
-  await store.reached('gifts@1', second.position, 5_000);
+  await store.reached(`gifts@${V}`, second.position, 5_000);
   assert.ok(await stored(store, second.gifts[0] ?? ''));
 }));
 
@@ -180,7 +182,7 @@ test('reading that fails, also while it folds, is tried again; an unexpected err
   for (const gift of bought.gifts) assert.is((await stored(store, gift))?.redemption?.redeemed, false);
   errors = [new UnavailableError('down')];
   const third = await buy(events);
-  assert.ok(await store.reached('gifts@1', third.position, 2_000));
+  assert.ok(await store.reached(`gifts@${V}`, third.position, 2_000));
 }));
 
 test('the log failing is waited for', installed(async ({ events, store, project }) => {
@@ -225,11 +227,11 @@ test('one leads, another takes over when it falls silent, and its late write cha
   await append(events, giftStream(gift), 'GiftUnredeemed', { redemption_id: `r-${gift}` });
   await settled(standby, events);
   const before = await store.get(GIFTS, gift);
-  const checkpoint = await store.checkpoint('gifts@1');
+  const checkpoint = await store.checkpoint(`gifts@${V}`);
   for (const write of late) await write();
   assert.equal(await store.get(GIFTS, gift), before);
   assert.is((await stored(store, gift))?.redemption?.redeemed, false);
-  assert.is(await store.checkpoint('gifts@1'), checkpoint);
+  assert.is(await store.checkpoint(`gifts@${V}`), checkpoint);
   assert.not(former.status()[0]?.leader, 'it knows that it leads no more');
   frozen.abort();
 }));
@@ -322,17 +324,17 @@ test('a new version is built beside the old one and swapped in while it is read'
   })();
   await old.close();
   const retireMs = 1_500;
-  const next = await project({ projections: [giftsVersion(2), transactions], retireMs });
+  const next = await project({ projections: [giftsVersion(V + 1), transactions], retireMs });
   await settled(next, events);
-  assert.is(await store.active('gifts'), 2);
+  assert.is(await store.active('gifts'), V + 1);
   assert.is(await store.count(GIFTS, {}), 3_000, 'the old one is still there for those who read it');
   await until(async () => (await store.count(GIFTS, {})) === 0, 'the old one to be dropped');
   const after = await buy(events);
   assert.ok(await model.reached(after.position, 1_000));
-  assert.is((await model.get(after.gifts[0] ?? ''))?.shape, 2);
+  assert.is((await model.get(after.gifts[0] ?? ''))?.shape, V + 1);
   reading = false;
   await reads;
-  assert.equal([...shapes], [undefined, 2]);
+  assert.equal([...shapes], [undefined, V + 1]);
 }));
 
 test('the code of both versions keeps the old one up to date while the new one is built', installed(async ({ events, store, project }) => {
@@ -343,45 +345,45 @@ test('the code of both versions keeps the old one up to date while the new one i
   let release: (() => void) | undefined;
   const built = new Promise<void>((resolve) => (release = resolve));
   const slowly = writing(store, async (batches) => {
-    if (batches.some(({ collection }) => collection.version === 2)) await built;
+    if (batches.some(({ collection }) => collection.version === V + 1)) await built;
     return store.write(batches);
   });
-  const both = await project({ store: slowly, projections: [gifts, giftsVersion(2)], retireMs: 0 });
+  const both = await project({ store: slowly, projections: [gifts, giftsVersion(V + 1)], retireMs: 0 });
   const { position } = await redeem(events, bought.gifts[0] ?? '');
-  assert.ok(await store.reached('gifts@1', position, 2_000));
-  assert.is(await store.active('gifts'), 1);
+  assert.ok(await store.reached(`gifts@${V}`, position, 2_000));
+  assert.is(await store.active('gifts'), V);
   release?.();
-  await until(async () => (await store.active('gifts')) === 2);
+  await until(async () => (await store.active('gifts')) === V + 1);
   await settled(both, events);
   assert.ok((await stored(store, bought.gifts[0] ?? ''))?.redemption, 'kept as long as it is run');
   await both.close();
-  const later = await project({ projections: [gifts, giftsVersion(2)], retireMs: 0 });
+  const later = await project({ projections: [gifts, giftsVersion(V + 1)], retireMs: 0 });
   await settled(later, events);
-  assert.equal(later.status().map(({ version }) => version), [2]);
+  assert.equal(later.status().map(({ version }) => version), [V + 1]);
   await until(async () => (await store.count(GIFTS, {})) === 0, 'the old one to be dropped');
 }));
 
 test('code of an earlier version takes its own into use again', installed(async ({ events, store, project }) => {
   await buy(events);
-  const newer = await project({ projections: [giftsVersion(2)] });
+  const newer = await project({ projections: [giftsVersion(V + 1)] });
   await settled(newer, events);
   await newer.close();
   await settled(await project({ projections: [gifts] }), events);
-  assert.is(await store.active('gifts'), 1);
+  assert.is(await store.active('gifts'), V);
 }));
 
 test('an old version that can not be dropped yet disturbs nobody', installed(async ({ events, store, project }) => {
   await buy(events);
-  for (const version of [1, 2]) await store.ensure({ ...GIFTS, version });
+  for (const version of [V, V + 1]) await store.ensure({ ...GIFTS, version });
   let asked = 0;
   const drop = async (): Promise<void> => {
     asked++;
     throw new UnavailableError('busy');
   };
-  const projector = await project({ store: { ...store, drop }, projections: [giftsVersion(3)], retireMs: 0 });
+  const projector = await project({ store: { ...store, drop }, projections: [giftsVersion(V + 2)], retireMs: 0 });
   await until(() => asked === 2);
   const { position } = await buy(events);
-  assert.ok(await store.reached('gifts@3', position, 1_000));
+  assert.ok(await store.reached(`gifts@${V + 2}`, position, 1_000));
   assert.ok(projector.status()[0]?.caughtUp);
 }));
 
@@ -400,7 +402,7 @@ test('a projection that comes later catches up by itself, then joins the others'
   await until(() => feeds === 3, 'one feed of both');
   const { position } = await buy(events);
   assert.ok(await store.reached(checkpointName(transactions), position, 1_000));
-  assert.ok(await store.reached('gifts@1', position, 1_000));
+  assert.ok(await store.reached(`gifts@${V}`, position, 1_000));
   assert.is(await store.count(TRANSACTIONS, {}), 2);
 }));
 
@@ -418,7 +420,7 @@ test('closing stores what is folded, gives the lease up and ends all writing', i
   assert.not(first.status()[0]?.leader);
   const { position } = await buy(events);
   await sleep(50);
-  assert.not(await store.reached('gifts@1', position, 20));
+  assert.not(await store.reached(`gifts@${V}`, position, 20));
   const began = performance.now();
   const second = await project();
   await settled(second, events);
@@ -432,7 +434,7 @@ test('stopped before it ever led', installed(async ({ events, store, project, op
   const waiting = await project({ store: other, signal: stop.signal });
   stop.abort();
   await waiting.close();
-  assert.is(await store.active('gifts'), 1);
+  assert.is(await store.active('gifts'), V);
 }));
 
 test.run();

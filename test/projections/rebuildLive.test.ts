@@ -18,6 +18,9 @@ import { ASKED, buildCollection, depsFor, GIFTS_PROJECTION, inUse, rebuild, rest
 
 const test = suite('rebuilding beside what serves');
 const GIFTS = collectionOf(gifts);
+/** The version of `gifts`; its first build is numbered from here. */
+const V = gifts.version;
+const BUILD = V * 1_000_000;
 const never = new AbortController().signal;
 
 /** A pace that waits for a word after each batch. */
@@ -55,11 +58,11 @@ test('a rebuild is swapped in while it is read and written: no gap, no error, no
   const before = await contents(store, GIFTS);
   const traffic = restless(events, [store, await openStore(), store], bought.gifts[0] ?? '');
   const { target, outcome, resumed } = await rebuild(depsFor(events, store));
-  assert.equal([target, outcome, resumed], [1_000_001, 'ready', false]);
+  assert.equal([target, outcome, resumed], [BUILD + 1, 'ready', false]);
   await inUse(store, target);
   await sleep(600);
   const again = await rebuild(depsFor(events, store, 'another'));
-  assert.is(again.target, 1_000_002);
+  assert.is(again.target, BUILD + 2);
   await inUse(store, again.target);
   await sleep(1_300);
   const { claims, reads } = await traffic.stop();
@@ -131,7 +134,7 @@ test('a second one is refused with the name of who runs the first; aborted by an
   assert.is(await abortRebuild(depsFor(events, store, 'third'), 'gifts', never), 'over');
   assert.is((await first).outcome, 'aborted');
   assert.is(await rebuildOf(store, 'gifts'), undefined);
-  assert.equal(await store.versions('gifts'), [1]);
+  assert.equal(await store.versions('gifts'), [V]);
   assert.match(await refusal(abortRebuild(depsFor(events, store), 'gifts', never)), /nothing to abort/);
   const next = await rebuild(depsFor(events, store));
   assert.is(next.target, target + 1, 'a number is never had twice');
@@ -149,7 +152,7 @@ test('one that is ready is aborted by the leading projector', installed(async ({
   assert.is(await abortRebuild(deps, 'gifts', never), 'leaving');
   assert.is(await abortRebuild(deps, 'gifts', never), 'leaving', 'again');
   assert.ok(await seeThrough(deps, GIFTS_PROJECTION, never, async () => (await rebuildOf(store, 'gifts')) === undefined), 'this process leads, since no other does');
-  assert.equal([await store.active('gifts'), await store.versions('gifts')], [1, [1]]);
+  assert.equal([await store.active('gifts'), await store.versions('gifts')], [V, [V]]);
   assert.is(await store.checkpoint(`gifts@${target}`), undefined);
 }));
 
@@ -179,7 +182,7 @@ test('one that the projector is taking over is given up when it is aborted', ins
   await sleep(500);
   release?.();
   await until(async () => (await rebuildOf(store, 'gifts')) === undefined, 'it to be given up');
-  assert.equal([await store.active('gifts'), await store.versions('gifts')], [1, [1]]);
+  assert.equal([await store.active('gifts'), await store.versions('gifts')], [V, [V]]);
   const { position } = await buy(events);
   assert.ok(await store.reached(`gifts@${gifts.version}`, position, 1_000), 'all else goes on');
 }));
@@ -193,15 +196,15 @@ test('rolled back, the former build is brought up to date first; and forth again
   await sleep(300);
   for (const gift of bought.gifts.slice(0, 30)) await redeem(events, gift);
   const traffic = restless(events, [store, await openStore()], bought.gifts[0] ?? '');
-  assert.is(await beginRollback(store, GIFTS_PROJECTION, ASKED), 1);
+  assert.is(await beginRollback(store, GIFTS_PROJECTION, ASKED), V);
   assert.match(await refusal(beginRebuild(store, GIFTS_PROJECTION, ASKED, true)), /being rolled back, as sue asked/);
-  await inUse(store, 1);
+  await inUse(store, V);
   // Before readers have noticed: what was left just now is in use again.
   assert.is(await beginRollback(store, GIFTS_PROJECTION, ASKED), target);
   await inUse(store, target);
   await sleep(200);
-  assert.is(await beginRollback(store, GIFTS_PROJECTION, ASKED), 1);
-  await inUse(store, 1);
+  assert.is(await beginRollback(store, GIFTS_PROJECTION, ASKED), V);
+  await inUse(store, V);
   await sleep(1_200);
   await traffic.stop();
   assert.is([...(await contents(store, GIFTS)).values()].filter(({ body }) => 'redemption' in body).length, 30);
@@ -209,27 +212,27 @@ test('rolled back, the former build is brought up to date first; and forth again
 
 test('what can not be done is refused', installed(async ({ events, store, project }) => {
   await settled(await project(), events);
-  const version2 = { ...GIFTS_PROJECTION, version: 2 };
-  assert.match(await refusal(beginRebuild(store, version2, ASKED, true)), /version 1 is in use, this program makes version 2/);
+  const version2 = { ...GIFTS_PROJECTION, version: V + 1 };
+  assert.match(await refusal(beginRebuild(store, version2, ASKED, true)), new RegExp(`version ${V} is in use, this program makes version ${V + 1}`));
   const { target } = await rebuild(depsFor(events, store));
   await inUse(store, target);
-  assert.match(await refusal(beginRollback(store, version2, ASKED)), /the former build is version 1, this program makes version 2/);
+  assert.match(await refusal(beginRollback(store, version2, ASKED)), new RegExp(`the former build is version ${V}, this program makes version ${V + 1}`));
   await putFormer(store, 'gifts', { number: 77, until: Date.now() + 1_000_000 });
   assert.match(await refusal(beginRollback(store, GIFTS_PROJECTION, ASKED)), /no former build/);
 }));
 
 test('what was half aborted, or begun by other code, is cleared away', installed(async ({ events, store, project }) => {
   await settled(await project(), events);
-  await store.ensure(buildCollection(2_000_009));
-  await putRebuild(store, 'gifts', { ...ASKED, target: 2_000_009, from: 1, kind: 'rebuild', state: 'building', attended: true }, 0);
+  await store.ensure(buildCollection((V + 1) * 1_000_000 + 9));
+  await putRebuild(store, 'gifts', { ...ASKED, target: (V + 1) * 1_000_000 + 9, from: V, kind: 'rebuild', state: 'building', attended: true }, 0);
   const { target } = await rebuild(depsFor(events, store));
-  assert.is(target, 1_000_001);
+  assert.is(target, BUILD + 1);
   await inUse(store, target);
-  const marked = { ...ASKED, target: 1_000_050, from: target, kind: 'rebuild', state: 'aborting', attended: true } as const;
+  const marked = { ...ASKED, target: BUILD + 50, from: target, kind: 'rebuild', state: 'aborting', attended: true } as const;
   await store.ensure(buildCollection(marked.target));
   await putRebuild(store, 'gifts', marked, 0);
   const next = await rebuild(depsFor(events, store));
-  assert.is(next.target, 1_000_002);
+  assert.is(next.target, BUILD + 2);
   await inUse(store, next.target);
   await putRebuild(store, 'gifts', { ...marked, target: next.target, from: target, state: 'swapping' }, 0);
   await inUse(store, next.target);
@@ -244,7 +247,7 @@ test('one that nobody builds is built by a process with the role for it, and goe
   const dead = startRebuilder({ ...depsFor(events, failing, 'dead'), projections: [GIFTS_PROJECTION] });
   await sleep(100);
   await dead.close();
-  assert.is(await store.active('gifts'), 1);
+  assert.is(await store.active('gifts'), V);
   const rebuilder = startRebuilder({ ...depsFor(events, store, 'alive'), projections: [GIFTS_PROJECTION] });
   try {
     await inUse(store, record.value.target);
