@@ -31,6 +31,8 @@ export interface Trouble {
   start(more?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
   /** Runs the chapter's commands from where it is, up to the first that `last` matches, or the end. */
   follow(last?: RegExp): Promise<void>;
+  /** Notes an access token of support for the commands. */
+  signIn(url: string): Promise<void>;
   /** As `ann`. */
   ask(url: string, method: string, path: string, body?: object): Promise<Reply>;
 }
@@ -69,12 +71,11 @@ export async function inTrouble(chapter: string, settings: Readonly<Record<strin
         }
         assert.equal(last, undefined, `${chapter}: no command is like ${String(last)}`);
       },
+      async signIn(url) {
+        env['TOKEN'] = await tokenOf(url, 'sue');
+      },
       async ask(url, method, path, body) {
-        if (!tokens.has(url)) {
-          const client = await request(`${url}/oauth/token`, 'POST', { body: { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' } });
-          const grant = { grant_type: 'password', username: 'ann@test.example', password: 'ann-password' };
-          tokens.set(url, (await request(`${url}/oauth/token`, 'POST', { token: client.json.access_token as string, body: grant })).json.access_token as string);
-        }
+        if (!tokens.has(url)) tokens.set(url, await tokenOf(url, 'ann'));
         return request(url + path, method, { token: tokens.get(url) ?? '', ...(body === undefined ? {} : { body }) });
       },
     });
@@ -83,6 +84,12 @@ export async function inTrouble(chapter: string, settings: Readonly<Record<strin
     for (const one of processes.reverse()) await one.end('SIGKILL');
     rmSync(dir, { recursive: true, force: true });
   }
+}
+
+async function tokenOf(url: string, user: string): Promise<string> {
+  const client = await request(`${url}/oauth/token`, 'POST', { body: { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' } });
+  const grant = { grant_type: 'password', username: `${user}@test.example`, password: `${user}-password` };
+  return (await request(`${url}/oauth/token`, 'POST', { token: client.json.access_token as string, body: grant })).json.access_token as string;
 }
 
 /** Buys a gift, by default one to be shared; notes it and its transaction for the commands. */
