@@ -16,9 +16,9 @@ function startsService(file) {
   return /from '[./]*support\/service\.js'/.test(readFileSync(join(root, 'dist/test', file), 'utf8'));
 }
 
-/** Those of the test files that run on a mix: what starts the service. Faults take long: on all engines together. */
+/** Those of the test files that run on a mix: the HTTP tests on each; whatever else starts the service, faults too, takes long: on all engines together. */
 function filesFor(engines, files) {
-  return files.filter((file) => startsService(file) && (engines === 'all' || !file.startsWith('faults/')));
+  return files.filter((file) => startsService(file) && (engines === 'all' || /^(api\/|app\.)/.test(file)));
 }
 
 /**
