@@ -51,8 +51,8 @@ test('5,000 purchases behind it go through at full speed, while it is waited for
   const behind = await settle(5_000);
   assert.is(await count('PaymentCharged'), 7_000);
   assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted']);
-  // Other work on the machine may take its share; waiting for the one would take ten minutes.
-  assert.ok(behind / 5_000 < (freely / 2_000) * 10, `2,000 in ${Math.round(freely)} ms, then 5,000 in ${Math.round(behind)} ms`);
+  // Other work on the machine may take its share.
+  assert.ok(behind / 5_000 < (freely / 2_000) * 3, `2,000 in ${Math.round(freely)} ms, then 5,000 in ${Math.round(behind)} ms`);
 
   letGo();
   await house.until(async () => (await house.types(`transaction-${transactionId}`)).includes('PaymentCharged'));

@@ -2,8 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { chances, faultyBus } from '../support/faultyBus.js';
+import { chances, faultyBus, seeds } from '../support/faultyBus.js';
 import { type Bought, type House, openHouse } from '../support/house.js';
+import { buyForThree as buy, checkLedgers, checkParked, isSettled, phone } from '../support/ledgers.js';
 import { faultsByChance, openRealProviders, type RealProviders } from '../support/realProviders.js';
 import type { Asked, Fault } from '../support/standIn.js';
 
@@ -17,37 +18,6 @@ test.after.each(async ({ house, providers }) => {
   await providers.close();
 });
 
-const phone = (n: number): { phone_number: string; phone_hash: string } => ({ phone_number: `+4477009${String(n).padStart(5, '0')}`, phone_hash: `hash${n}` });
-
-/** A receiver by phone, one by push, one who shares it by the address. */
-function buy(house: House, n: number, reference = 'pm_card_visa'): Promise<Bought> {
-  house.contacts.set(`user${n}`, { name: `User ${n}`, phone_number: null, device_tokens: [`device-${n}`], locale: 'fr' });
-  return house.buy([phone(n), { user_id: `user${n}` }, {}], { reference });
-}
-
-async function isSettled(house: House, { transactionId, giftIds }: Bought): Promise<boolean> {
-  const types = await house.types(`transaction-${transactionId}`);
-  if (types.includes('PaymentDeclined')) return true;
-  if (!types.includes('PaymentCharged')) return false;
-  const parked = (await house.all('WorkParked')).map(({ data }) => (data as { entity: string }).entity);
-  const told = await Promise.all(giftIds.slice(0, 2).map(async (giftId) => parked.includes(giftId) || (await house.types(`notification-${giftId}`)).some((type) => type === 'NotificationSent' || type === 'NotificationFailed')));
-  return told.every(Boolean);
-}
-
-/**
- * What only a person can find out: an SMS that Twilio was asked for and may or may not have sent, with no word from it since. Nothing else is parked, and
- * nobody who was told is among them.
- */
-async function checkParked(house: House, { twilio }: RealProviders, where = ''): Promise<void> {
-  for (const { data } of await house.all('WorkParked')) {
-    const { entity, cause } = data as { entity: string; cause: string };
-    assert.match(cause, 'nobody knows whether the receiver was told', where);
-    const url = encodeURIComponent(house.deps.launchUrl(entity));
-    assert.ok(twilio.undone.some(({ method, body }) => method === 'POST' && body.includes(url)), `parked although Twilio had answered ${where}`);
-    assert.is(twilio.sent(house.deps.launchUrl(entity)), 0, where);
-  }
-}
-
 async function untilSettled(house: House, bought: readonly Bought[], withinMs: number): Promise<void> {
   const deadline = performance.now() + withinMs;
   for (const one of bought) {
@@ -58,19 +28,7 @@ async function untilSettled(house: House, bought: readonly Bought[], withinMs: n
   }
 }
 
-/** By the providers' own ledgers. */
-async function checkLedgers(house: House, { stripe, twilio, fcm }: RealProviders, { transactionId, giftIds: [first = '', second = '', third = ''] }: Bought, n: number, declined: boolean, where = ''): Promise<void> {
-  assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted', declined ? 'PaymentDeclined' : 'PaymentCharged'], where);
-  assert.is(stripe.charges(transactionId), declined ? 0 : 1, `charged ${where}`);
-  const intents = stripe.intents.filter(({ metadata }) => metadata['transaction_id'] === transactionId);
-  assert.equal(intents.map(({ status }) => status), [declined ? 'canceled' : 'succeeded'], where);
-  const parked = (await house.all('WorkParked')).some(({ data }) => (data as { entity: string }).entity === first);
-  assert.is(twilio.sent(house.deps.launchUrl(first)), declined || parked ? 0 : 1, `told by SMS ${where}`);
-  assert.equal([...fcm.shown(`device-${n}`).keys()], declined ? [] : [second], `told by push ${where}`);
-  for (const giftId of [first, second, third]) assert.equal(await house.types(`gift-${giftId}`), declined ? [] : ['GiftIssued'], where);
-}
-
-for (const seed of [1, 2]) {
+for (const seed of seeds(1, 2)) {
   test(`providers and a bus that fail in every way, two processes of each kind: everything once (seed ${seed})`, async ({ house, providers }) => {
     providers.fault(faultsByChance(chances(seed)));
     await house.work(await providers.workers(house.deps.records));
@@ -79,7 +37,7 @@ for (const seed of [1, 2]) {
     house.process({ bus: faultyBus(house.bus, seed + 100) });
     const isDeclined = (n: number): boolean => n % 4 === 0;
     const bought = await Promise.all(Array.from({ length: 24 }, (_, n) => buy(house, n, isDeclined(n) ? 'pm_card_chargeDeclinedInsufficientFunds' : 'pm_card_visa')));
-    await untilSettled(house, bought, 15_000);
+    await untilSettled(house, bought, 40_000);
     // What the bus delays is still to come.
     await sleep(100);
     for (const [n, one] of bought.entries()) await checkLedgers(house, providers, one, n, isDeclined(n), `purchase ${n}`);
@@ -135,6 +93,24 @@ test('Retry-After is waited for, by everybody', async ({ house, providers }) => 
   await untilSettled(house, bought, 8_000);
   assert.ok(performance.now() - began >= 1_000);
   for (const [index, one] of bought.entries()) await checkLedgers(house, providers, one, index + 1, false);
+});
+
+test('a provider in trouble is left alone, while all others are asked; then everybody is told once', async ({ house, providers }) => {
+  await house.work(await providers.workers(house.deps.records));
+  house.process();
+  providers.fcm.fault = () => ({ kind: 'error', when: 'undone' });
+  const bought = await Promise.all(Array.from({ length: 30 }, (_, n) => buy(house, n)));
+  await house.until(async () => (await house.all('NotificationSent')).length === 30);
+  assert.is(providers.twilio.messages.length, 30);
+  const asked = providers.fcm.asked.length;
+  await sleep(400);
+  const more = providers.fcm.asked.length - asked;
+  assert.ok(more <= 8, `asked ${more} times by 30 who try every 40 ms`);
+  assert.is(providers.fcm.messages.length, 0);
+  providers.fcm.fault = () => undefined;
+  await untilSettled(house, bought, 30_000);
+  for (const [n, one] of bought.entries()) await checkLedgers(house, providers, one, n, false, `purchase ${n}`);
+  assert.equal(await house.all('WorkParked'), []);
 });
 
 test('what a limit holds back is told later, never given up', async ({ house, providers }) => {

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { SUBJECTS } from '../../src/workers/messages.js';
 import { faultyBus } from '../support/faultyBus.js';
 import { type Bought, type House, openHouse } from '../support/house.js';
+import { everyKillPoint } from '../support/killPoints.js';
 import { mortal } from '../support/mortal.js';
 import { openRealProviders } from '../support/realProviders.js';
 
@@ -160,20 +161,17 @@ for (const moment of ['before', 'after'] as const) {
     const providers = await openRealProviders();
     try {
       await house.work(await providers.workers(house.deps.records));
-      const first = house.process();
-      const bought: Bought[] = [];
-      for (let n = 0; n < 14; n++) bought.push(await settled(house, [{}, {}]));
-      await first.close();
-      const dieAt = async (at: number): Promise<boolean> => {
-        const one = bought[at - 1];
-        if (one === undefined) throw new Error('too few purchases');
+      const deaths = await everyKillPoint(house, async (part, at) => {
+        const prelude = part.process({ leaseMs: 90 });
+        const one = await settled(part, [{}, {}]);
+        await prelude.close();
         const done = async (): Promise<boolean> => (await house.types(`transaction-${one.transactionId}`)).includes('GiftsRefunded');
-        const doomed = mortal(house.deps, at, moment);
-        const dying = house.process({ ...doomed.deps, leaseMs: 60 });
-        await ask(house, one);
+        const doomed = mortal(part.deps, at, moment);
+        const dying = part.process({ ...doomed.deps, leaseMs: 90 });
+        await ask(part, one);
         await house.until(async () => doomed.dead || (await done()));
         const died = doomed.dead;
-        const next = house.process({ leaseMs: 60 });
+        const next = part.process({ leaseMs: 90 });
         await house.until(done);
         await Promise.all([dying.close(), next.close()]);
         const where = `died ${moment} effect ${at}`;
@@ -182,10 +180,8 @@ for (const moment of ['before', 'after'] as const) {
         for (const id of one.giftIds) assert.equal(await house.types(`gift-${id}`), ['GiftIssued', 'GiftCancelled'], where);
         assert.equal((await house.types(`transaction-${one.transactionId}`)).slice(3), ['RefundRequested', 'RefundStarted', 'GiftsRefunded'], where);
         return died;
-      };
-      let at = 1;
-      while (await dieAt(at)) at++;
-      assert.ok(at > 4, `a refund has ${at - 1} effects`);
+      });
+      assert.ok(deaths >= 4, `a refund has ${deaths} effects`);
       assert.equal(await house.all('WorkParked'), []);
     } finally {
       await providers.close();

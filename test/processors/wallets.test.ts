@@ -1,10 +1,17 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { fold, type Happened } from '../../src/domain/decider.js';
-import { walletAggregate, type WalletEvent } from '../../src/domain/wallet.js';
+import { topUp as decideTopUp, walletAggregate, type WalletEvent } from '../../src/domain/wallet.js';
+import type { EventStore } from '../../src/ports/eventStore.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
 import { walletPayments } from '../../src/processors/walletPayments.js';
 import { type Writer, writer } from '../../src/processors/writing.js';
 import { type House, openHouse } from '../support/house.js';
+import { everyKillPoint } from '../support/killPoints.js';
+import { memoryEvents } from '../support/memoryEvents.js';
+import { mortal } from '../support/mortal.js';
 
 const test = suite<{ house: House }>('wallets');
 test.before.each(async (context) => {
@@ -63,6 +70,106 @@ test('the balance never goes below zero, however many debit it at once', async (
   assert.is(at, 1_000 - 14 * 70);
   for (let n = 0; n < 15; n++) assert.is(outcomes[n], outcomes[n + 30], 'the same transaction has the same outcome');
 });
+
+/** Anything that anybody does to one wallet. `by`: the process. */
+const doing = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('pay' as const), by: fc.nat(2), of: fc.nat(5) }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('refund' as const), by: fc.nat(2), of: fc.nat(5), nth: fc.nat(2), amount: fc.integer({ min: 1, max: 90 }) }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('topUp' as const), by: fc.nat(2), id: fc.nat(4), amount: fc.integer({ min: 1, max: 150 }) }) },
+);
+
+test('property: whatever three processes do at once, in whatever order their reads and appends come, each thing counts once and the balance is never below zero', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.scheduler(), fc.array(doing, { maxLength: 24 }), fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 6, maxLength: 6 }), fc.array(fc.nat(9), { minLength: 40, maxLength: 40 }), async (scheduler, doings, prices, faults) => {
+      const log = memoryEvents();
+      let appends = 0;
+      const events: EventStore = {
+        ...log,
+        read: scheduler.scheduleFunction(log.read),
+        append: scheduler.scheduleFunction(async (...args: Parameters<EventStore['append']>) => {
+          const done = await log.append(...args);
+          // Done, and nobody heard of it.
+          if (faults[appends++ % faults.length] === 0) throw new UnavailableError('lost', { outcomeUnknown: true });
+          return done;
+        }),
+      };
+      const payers = Array.from({ length: 3 }, () => walletPayments(events, writer(events, () => 0)));
+      const payIn = async (id: string, amount: number): Promise<void> => {
+        for (;;) {
+          const history = await events.read('wallet-w');
+          const [event] = decideTopUp(fold(walletAggregate, history as unknown as Happened<WalletEvent>[]), { top_up_id: id, amount });
+          if (event === undefined) return;
+          const at = { id: randomUUID(), at: '2026-01-01T00:00:00.000Z', metadata: { commandId: 'c', correlationId: 'c', by: {} } };
+          await events.append('wallet-w', [{ ...event, ...at }], history.at(-1)?.revision ?? 'none').catch(() => undefined);
+        }
+      };
+      const outcomes = doings.map(async (one) => {
+        const payer = payers[one.by]!;
+        if (one.kind === 'topUp') return payIn(`in${one.id}`, one.amount);
+        if (one.kind === 'pay') return [`t${one.of}`, await payer.pay('w', `t${one.of}`, prices[one.of]!, reason)] as const;
+        const refund = `r${one.of}-${one.nth}`;
+        return [refund, await payer.refund('w', `t${one.of}`, one.amount, refund, reason)] as const;
+      });
+      const told = (await scheduler.waitFor(Promise.all(outcomes))).filter((one) => one !== undefined);
+
+      let balance = 0;
+      const decided = new Map<string, string>();
+      const left = new Map<string, number>();
+      const once = (name: string, outcome: string): void => {
+        assert.not(decided.has(name), `${name} is decided once`);
+        decided.set(name, outcome);
+      };
+      for (const event of log.log as unknown as WalletEvent[]) {
+        const { amount } = event.data;
+        if (event.type === 'WalletToppedUp') once(event.data.top_up_id, 'in');
+        else if (event.type === 'WalletCredited') once(event.data.cause, 'credited');
+        else once(event.data.transaction_id, event.type === 'WalletDebited' ? 'debited' : 'refused');
+        if (event.type === 'WalletDebitRefused') assert.ok(amount > balance, 'refused only where it was too little');
+        if (event.type === 'WalletDebited') left.set(event.data.transaction_id, amount);
+        if (event.type === 'WalletCredited') left.set(event.data.transaction_id, (left.get(event.data.transaction_id) ?? 0) - amount);
+        balance += event.type === 'WalletDebited' ? -amount : event.type === 'WalletDebitRefused' ? 0 : amount;
+        assert.ok(balance >= 0, 'never below zero');
+      }
+      for (const rest of left.values()) assert.ok(rest >= 0, 'never more is given back than was taken');
+      // A refund that is refused may be asked for again, once there is something to give back.
+      for (const [name, outcome] of told) if (!name.startsWith('r') || outcome === 'credited') assert.is(outcome, decided.get(name), name);
+    }),
+    { numRuns: 300, seed: 6 },
+  );
+});
+
+for (const moment of ['before', 'after'] as const) {
+  test(`its process dying ${moment} any one effect: paid once, declined for good, given back once`, async ({ house }) => {
+    const deaths = await everyKillPoint(house, async (part, at) => {
+      const reference = `prepaid-${at}`;
+      house.methods.set(reference, { kind: 'wallet', prepaid: true, customer: null });
+      await house.append(`wallet-${reference}`, 'WalletToppedUp', { top_up_id: 'a', amount: 600 });
+      const doomed = mortal(part.deps, at, moment);
+      const processes = [part.process({ ...doomed.deps, leaseMs: 90 })];
+      const until = async (holds: () => Promise<boolean>): Promise<void> => {
+        await house.until(async () => doomed.dead || holds());
+        if (doomed.dead && processes.length === 1) processes.push(part.process({ leaseMs: 90 }));
+        await house.until(holds);
+      };
+      const has = (transactionId: string, type: string) => async (): Promise<boolean> => (await house.types(`transaction-${transactionId}`)).includes(type);
+      const good = await part.buy([{}, {}], { reference });
+      await until(async () => (await Promise.all(good.giftIds.map((id) => house.types(`gift-${id}`)))).every((types) => types.length > 0));
+      const bad = await part.buy([{}], { reference, price: 101 });
+      await until(has(bad.transactionId, 'PaymentDeclined'));
+      await part.append(`transaction-${good.transactionId}`, 'RefundRequested', { refund_id: `r${at}`, gift_ids: good.giftIds, voided: false, reason: 'x' });
+      await until(has(good.transactionId, 'GiftsRefunded'));
+      const where = `died ${moment} effect ${at}`;
+      assert.equal(await house.types(`wallet-${reference}`), ['WalletToppedUp', 'WalletDebited', 'WalletDebitRefused', 'WalletCredited'], where);
+      assert.equal(await house.types(`transaction-${good.transactionId}`), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged', 'RefundRequested', 'RefundStarted', 'GiftsRefunded'], where);
+      assert.equal(await house.types(`transaction-${bad.transactionId}`), ['GiftsPurchased', 'ChargeStarted', 'PaymentDeclined'], where);
+      for (const id of good.giftIds) assert.equal(await house.types(`gift-${id}`), ['GiftIssued', 'GiftCancelled'], where);
+      await Promise.all(processes.map((one) => one.close()));
+      return doomed.dead;
+    });
+    assert.ok(deaths >= 12, `they have ${deaths} effects`);
+    assert.equal(await house.all('WorkParked'), []);
+  });
+}
 
 test('a refund is credited once, whoever asks and however often, and never more than was debited', async ({ house }) => {
   await topUp(house, 'a', 500);

@@ -11,6 +11,12 @@ export function chances(seed: number): () => number {
   };
 }
 
+/** The seeds that a test runs with: these, or the one that `TEST_SEED` says. */
+export function seeds(...usual: readonly number[]): readonly number[] {
+  const asked = process.env['TEST_SEED'];
+  return asked === undefined ? usual : [Number(asked)];
+}
+
 /** The bus; about half of all requests have some fault. */
 export function faultyBus(bus: Bus, seed: number): Bus {
   const chance = chances(seed);

@@ -33,26 +33,30 @@ export interface House {
   /** Payment methods by reference; a reference that isn't here is a card. */
   readonly methods: Map<string, Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'>>;
   readonly contacts: Map<string, Contact>;
+  /** Of what is bought and told. */
+  readonly correlationId: string;
   /** The log's lines. */
   readonly lines: { readonly msg: string; readonly [field: string]: unknown }[];
   readonly deps: ProcessorDeps;
   /** Starts process managers, with some of what they work with replaced. */
   process(replaced?: Partial<ProcessorDeps>): Processors;
   /** Starts workers, by default with simulated providers. */
-  work(providers?: Pick<WorkerDeps, 'payments' | 'notifications'>): Promise<{ close(): Promise<void> }>;
-  buy(receivers: readonly PurchaseReceiver[], options?: { reference?: string; price?: number; at?: string }): Promise<Bought>;
-  append(stream: string, type: string, data: object, at?: string): Promise<void>;
+  work(providers?: Partial<Pick<WorkerDeps, 'payments' | 'notifications' | 'bus'>>): Promise<{ close(): Promise<void> }>;
+  buy(receivers: readonly PurchaseReceiver[], options?: { reference?: string; price?: number; at?: string; correlationId?: string }): Promise<Bought>;
+  append(stream: string, type: string, data: object, at?: string, correlationId?: string): Promise<void>;
   /** The types of a stream's events. */
   types(stream: string): Promise<string[]>;
   /** Every event of some type in the log. */
   all(...types: string[]): Promise<RecordedEvent[]>;
-  /** Waits until it holds, at most 5 s or `withinMs`. */
+  /** Waits until it holds, at most 20 s or `withinMs`. */
   until(holds: () => Promise<boolean>, withinMs?: number): Promise<void>;
   close(): Promise<void>;
 }
 
+const CORRELATION_ID = 'the-request';
+
 /** An event of a test. */
-export function eventOf(type: string, data: object, at = new Date().toISOString(), correlationId = 'the-request'): NewEvent {
+export function eventOf(type: string, data: object, at = new Date().toISOString(), correlationId = CORRELATION_ID): NewEvent {
   return { id: randomUUID(), type, at, data, metadata: { commandId: randomUUID(), correlationId, by: { user: 'buyer' } } };
 }
 
@@ -86,6 +90,7 @@ export async function openHouse(): Promise<House> {
     bus,
     methods,
     contacts,
+    correlationId: CORRELATION_ID,
     lines,
     deps,
     process(replaced) {
@@ -98,7 +103,7 @@ export async function openHouse(): Promise<House> {
       closers.push(() => workers.close());
       return workers;
     },
-    async buy(receivers, { reference = 'pm_card_visa', price = 250, at } = {}) {
+    async buy(receivers, { reference = 'pm_card_visa', price = 250, at, correlationId } = {}) {
       const transactionId = randomUUID();
       const seed = randomBytes(32).toString('hex');
       const data = {
@@ -115,17 +120,17 @@ export async function openHouse(): Promise<House> {
         message: 'Enjoy',
         receivers,
       };
-      await house.append(transactionStream(transactionId), 'GiftsPurchased', data, at);
+      await house.append(transactionStream(transactionId), 'GiftsPurchased', data, at, correlationId);
       return { transactionId, giftIds: deriveGiftIds(seed, receivers.length).map(({ gift_id }) => gift_id) };
     },
-    append: async (stream, type, data, at) => void (await events.append(stream, [eventOf(type, data, at)], 'any')),
+    append: async (stream, type, data, at, correlationId) => void (await events.append(stream, [eventOf(type, data, at, correlationId)], 'any')),
     types: async (stream) => (await events.read(stream)).map(({ type }) => type),
     async all(...types) {
       const found: RecordedEvent[] = [];
       for await (const batch of events.readAll(undefined, { types })) found.push(...batch.events);
       return found;
     },
-    async until(holds, withinMs = 5_000) {
+    async until(holds, withinMs = 20_000) {
       const deadline = performance.now() + withinMs;
       while (!(await holds())) {
         if (performance.now() > deadline) throw new Error(`did not come to hold within ${withinMs} ms; the log says:\n${lines.map((line) => JSON.stringify(line)).join('\n').slice(0, 4_000)}`);

@@ -62,6 +62,8 @@ test('a pending or declined purchase has nothing to give back', async () => {
   refused(await refund(declined, {}), 409, 'nothing to refund.');
   await service.events.append('transaction-pending', [await purchasedLike(declined)], 'none');
   refused(await refund('pending', {}), 409, 'transaction is not settled yet.');
+  assert.deepEqual(await cli('refund', 'pending', '--reason', 'x').then(({ code, out, err }) => [code, out, err]), [1, '', 'gift: transaction is not settled yet.\n']);
+  assert.deepEqual((await service.events.read('transaction-pending')).map(({ type }) => type).filter((type) => type.includes('Refund')), []);
   refused(await refund('unknown', {}), 404, 'transaction not found');
 });
 
@@ -94,6 +96,38 @@ test('a wallet gets its money back; one that is settled by invoice is not billed
   }
   const [last] = (await service.events.read('wallet-wallet-prepaid')).slice(-1);
   assert.equal(last?.type, 'WalletCredited');
+});
+
+test('redeemed, vouchered and refunded at once: each gift has one winner, and exactly the share of the others goes back', async () => {
+  const gifts = await buy(service, 'latte', Array.from({ length: 24 }, () => ({})));
+  const transaction = await transactionOf(gifts[0] ?? '');
+  const till = (gift: string): Promise<Reply> => redeem(service, gift);
+  const voucher = async (gift: string): Promise<Reply> => service.ask('POST', `/api/v2/gifts/${gift}/voucher`, { token: await service.userToken('ann') });
+  await Promise.all(['till-coffee', 'ann', 'sue'].map((user) => service.userToken(user)));
+  const uses = gifts.slice(0, 20).map((gift, index) => (index % 2 === 0 ? till : voucher)(gift));
+  const refunding = refund(transaction, {});
+  const more = gifts.slice(20).map((gift, index) => (index % 2 === 0 ? till : voucher)(gift));
+  const replies = await Promise.all([...uses, ...more]);
+  const { status, amount, gift_ids, kept } = (await refunding).json.data as { status: string; amount: number; gift_ids: string[]; kept: { redeemed?: string[]; code_out?: string[] } };
+  assert.ok(status === 'refunded' || status === 'nothing', status);
+  for (const [index, gift] of gifts.entries()) {
+    const reply = replies[index];
+    const used = reply !== undefined && reply.status < 300;
+    if (!used) refused(reply as Reply, 405, 'gift is cancelled and cannot be redeemed.');
+    assert.equal(gift_ids.includes(gift), !used, gift);
+    assert.equal((index % 2 === 0 ? kept.redeemed : kept.code_out)?.includes(gift) ?? false, used, gift);
+    const own = (await service.events.read(`gift-${gift}`)).map(({ type }) => type).filter((type) => type !== 'GiftIssued');
+    assert.deepEqual(own, [used ? (index % 2 === 0 ? 'GiftRedeemed' : 'VoucherAssigned') : 'GiftCancelled']);
+  }
+  assert.equal(amount, gift_ids.length * 350);
+  // What is left of it goes back once the codes are worthless.
+  const out = kept.code_out ?? [];
+  const rest = await cli('refund', transaction, '--voided', '--reason', 'codes withdrawn by the brand', '--json');
+  const [record] = rest.records();
+  assert.deepEqual([record?.['amount'], ((record?.['gift_ids'] ?? []) as string[]).toSorted()], [out.length * 350, out.toSorted()], rest.err);
+  const requested = (await service.events.read(`transaction-${transaction}`)).filter(({ type }) => type === 'RefundRequested').at(-1);
+  const { voided, reason } = (requested?.data ?? {}) as Json;
+  assert.deepEqual([voided, reason], [true, 'codes withdrawn by the brand']);
 });
 
 test('the command line does the same, in words and as JSON', async () => {

@@ -1,0 +1,201 @@
+/**
+ * Purchases by the real providers' libraries while processes are killed at every single step: a loop over every append and every request on the bus of the process
+ * managers, over every record that a worker writes, and over every answer that it gives; before and after each. Another process of the kind goes on.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Records } from '../../src/ports/readStore.js';
+import { chances, faultyBus, seeds } from '../support/faultyBus.js';
+import { type Bought, type House, openHouse } from '../support/house.js';
+import { everyKillPoint, partOf } from '../support/killPoints.js';
+import { buyForThree, checkLedgers, checkParked, isSettled } from '../support/ledgers.js';
+import { mortal } from '../support/mortal.js';
+import { faultsByChance, openRealProviders, type RealProviders } from '../support/realProviders.js';
+
+const test = suite<{ house: House; providers: RealProviders }>('killed at every step');
+test.before.each(async (context) => {
+  context.house = await openHouse();
+  context.providers = await openRealProviders();
+});
+test.after.each(async ({ house, providers }) => {
+  await house.close();
+  await providers.close();
+});
+
+const LEASE_MS = 90;
+const PATIENCE = { answerMs: 500 };
+const DECLINED = 'pm_card_chargeDeclinedInsufficientFunds';
+
+/** One that is charged and one that is declined. */
+async function buyTwo(house: House, at: number): Promise<[Bought, Bought]> {
+  return [await buyForThree(house, at * 2), await buyForThree(house, at * 2 + 1, DECLINED)];
+}
+const bothSettled = async (house: House, bought: readonly Bought[]): Promise<boolean> => (await Promise.all(bought.map((one) => isSettled(house, one)))).every(Boolean);
+
+async function check(house: House, providers: RealProviders, [good, bad]: readonly [Bought, Bought], at: number, where: string): Promise<void> {
+  await checkLedgers(house, providers, good, at * 2, false, where);
+  await checkLedgers(house, providers, bad, at * 2 + 1, true, where);
+}
+
+for (const moment of ['before', 'after'] as const) {
+  test(`process managers that die ${moment} any one append or request`, async ({ house, providers }) => {
+    await house.work(await providers.workers(house.deps.records));
+    const patience = { ...house.deps.patience, ...PATIENCE };
+    const deaths = await everyKillPoint(house, async (part, at) => {
+      const doomed = mortal(part.deps, at, moment);
+      const first = part.process({ ...doomed.deps, patience, leaseMs: LEASE_MS });
+      const bought = await buyTwo(part, at);
+      await house.until(async () => doomed.dead || (await bothSettled(house, bought)), 60_000);
+      const died = doomed.dead;
+      const second = part.process({ patience, leaseMs: LEASE_MS });
+      await house.until(() => bothSettled(house, bought), 60_000);
+      await Promise.all([first.close(), second.close()]);
+      await check(house, providers, bought, at, `died ${moment} effect ${at}`);
+      return died;
+    });
+    // Two claims, charges and answers; three gifts; two claims, messages and answers.
+    assert.ok(deaths >= 15, `two purchases have ${deaths} effects`);
+    assert.equal(await house.all('WorkParked'), []);
+  });
+
+  test(`a worker that dies ${moment} any one record or answer`, async ({ house, providers }) => {
+    let parts = 0;
+    /** @returns the steps of a worker, by name; it dies at the one that is `fatal`, where it comes to that: what takes too long is looked up instead */
+    const dieAt = async (fatal?: string): Promise<{ readonly steps: readonly string[]; readonly died: boolean }> => {
+      const at = ++parts;
+      const part = partOf(house, `part-${at}`, { ownWorkers: true });
+      const worker = await dyingWorker(part, house.deps.records, providers, fatal, moment);
+      part.process({ patience: { ...house.deps.patience, ...PATIENCE }, leaseMs: 5_000 });
+      const bought = await buyTwo(part, at);
+      worker.begin(bought);
+      await house.until(async () => worker.dead || (await bothSettled(house, bought)), 60_000);
+      const where = `worker died ${moment} ${fatal}`;
+      const died = worker.dead;
+      // Nothing reaches it any more; it is not waited for.
+      void worker.close();
+      await part.work(await providers.workers(house.deps.records));
+      await house.until(() => bothSettled(house, bought), 60_000);
+      await check(house, providers, bought, at, where);
+      const parked = (await house.all('WorkParked')).some(({ data }) => (data as { entity: string }).entity === bought[0].giftIds[0]);
+      if (died && moment === 'after' && fatal === 'put send/good.0') assert.ok(parked, 'claimed, and nobody knows what came of it');
+      return { steps: worker.steps, died };
+    };
+    const sure = ['answer charge good', 'answer charge bad', 'put send/good.0', 'put send/good.0 again', 'answer send good.0', 'put send/good.1', 'put send/good.1 again', 'answer send good.1'];
+    const { steps } = await dieAt();
+    await Promise.all([...new Set([...sure, ...steps.filter((step) => !step.includes('lookUp'))])].map(async (step) => {
+      for (let tries = 1; !(await dieAt(step)).died; tries++) assert.ok(tries < 10, `no worker comes to ${step}; one did: ${steps.join(', ')}`);
+    }));
+    // Only who is killed between the claim of an SMS and the request that sends it leaves behind what nobody can know.
+    for (const { data } of await house.all('WorkParked')) {
+      const { entity, cause } = data as { entity: string; cause: string };
+      assert.match(cause, 'nobody knows whether the receiver was told');
+      const claim = await house.deps.records.get<{ reply?: object }>(`send/${entity}`);
+      assert.ok(claim !== undefined && claim.value.reply === undefined, 'claimed, and no word since');
+      assert.is(providers.twilio.sent(house.deps.launchUrl(entity)), 0);
+    }
+  });
+}
+
+/** A worker that dies. */
+interface DyingWorker {
+  readonly dead: boolean;
+  /** What it has done, by name. */
+  readonly steps: readonly string[];
+  /** Tells it what it works for; it waits for that. */
+  begin(bought: readonly [Bought, Bought]): void;
+  close(): Promise<void>;
+}
+
+/** A worker until the step of that name, a record that it writes or an answer: from then on it is dead, and nothing it does has any effect. */
+async function dyingWorker(part: House, records: Records, providers: RealProviders, fatal: string | undefined, moment: 'before' | 'after'): Promise<DyingWorker> {
+  const steps: string[] = [];
+  let dead = false;
+  let begin: (bought: readonly [Bought, Bought]) => void = () => undefined;
+  const known = new Promise<readonly [Bought, Bought]>((resolve) => {
+    begin = resolve;
+  });
+  const gone = (): never => {
+    throw new Error('this worker is dead');
+  };
+  /** Names what was bought, and leaves hashes out. */
+  const named = async (text: string): Promise<string> => {
+    const [good, bad] = await known;
+    let name = text;
+    for (const [label, { transactionId, giftIds }] of [['good', good], ['bad', bad]] as const) {
+      name = name.replace(transactionId, label);
+      for (const [index, giftId] of giftIds.entries()) name = name.replace(giftId, `${label}.${index}`);
+    }
+    return name.replace(/[\w-]{20,}/, '…');
+  };
+  let opened = false;
+  const step = async <T>(text: string, run: () => Promise<T>): Promise<T> => {
+    if (!opened) return run();
+    let name = await named(text);
+    while (steps.includes(name)) name += ' again';
+    if (dead) gone();
+    steps.push(name);
+    if (name === fatal && moment === 'before') dead = true;
+    if (dead) gone();
+    const result = await run();
+    if (name === fatal) dead = true;
+    return dead ? gone() : result;
+  };
+  const mortalRecords: Records = {
+    get: async (...args) => (dead ? gone() : records.get(...args)),
+    list: async (...args) => (dead ? gone() : records.list(...args)),
+    put: async (key, ...rest) => step(`put ${key}`, () => records.put(key, ...rest)),
+    delete: async (key, ...rest) => step(`delete ${key}`, () => records.delete(key, ...rest)),
+  };
+  /** What a dead process was asked is never answered. */
+  const answers = <A extends { readonly transaction_id?: string; readonly gift_id?: string }, R>(name: string, answer: (asked: A) => Promise<R>) => async (asked: A): Promise<R> => {
+    try {
+      const reply = await answer(asked);
+      return await step(`answer ${name} ${asked.gift_id ?? asked.transaction_id}`, async () => reply);
+    } catch (error) {
+      if (dead) return new Promise<R>(() => undefined);
+      throw error;
+    }
+  };
+  const { payments, notifications } = await providers.workers(mortalRecords);
+  opened = true;
+  const worker = await part.work({
+    payments: { ...payments, charge: answers('charge', (asked) => payments.charge(asked)), lookUp: answers('lookUp', (asked) => payments.lookUp(asked)) },
+    notifications: { send: answers('send', (asked) => notifications.send(asked)), lookUp: answers('lookUp', (asked) => notifications.lookUp(asked)) },
+  });
+  return {
+    steps,
+    begin,
+    close: () => worker.close(),
+    get dead() {
+      return dead;
+    },
+  };
+}
+
+for (const seed of seeds(11, 12)) {
+  test(`a bus and providers that fail in every way, two process managers of which one is killed, two workers (seed ${seed})`, async ({ house, providers }) => {
+    const chance = chances(seed);
+    providers.fault(faultsByChance(chances(seed + 1)));
+    await house.work(await providers.workers(house.deps.records));
+    await house.work(await providers.workers(house.deps.records));
+    const patience = { ...house.deps.patience, ...PATIENCE };
+    const doomed = mortal(house.deps, 10 + Math.floor(chance() * 60), chance() < 0.5 ? 'before' : 'after');
+    house.process({ ...doomed.deps, bus: faultyBus(doomed.deps.bus, seed + 2), patience, leaseMs: 300 });
+    house.process({ bus: faultyBus(house.bus, seed + 3), patience, leaseMs: 300 });
+    const isDeclined = (n: number): boolean => n % 4 === 0;
+    const bought: Bought[] = [];
+    for (let n = 0; n < 16; n++) {
+      bought.push(await buyForThree(house, n, isDeclined(n) ? DECLINED : 'pm_card_visa'));
+      await sleep(chance() * 5);
+    }
+    await house.until(() => bothSettled(house, bought), 60_000);
+    // What the bus delays is still to come.
+    await sleep(100);
+    for (const [n, one] of bought.entries()) await checkLedgers(house, providers, one, n, isDeclined(n), `purchase ${n}`);
+    assert.is(providers.stripe.intents.length, bought.length);
+    await checkParked(house, providers);
+  });
+}
+
+test.run();
