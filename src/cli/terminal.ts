@@ -10,7 +10,7 @@ export interface Terminal {
   readonly stdout: Writable;
   readonly stderr: Writable & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Lets other processes of the machine go first from now on: for work that may take long. Absent: the process is not the command's own. */
+  /** Lets other processes of the machine have processor and memory first from now on: for work that may take long. Absent: the process is not the command's own. */
   readonly yieldProcessor?: () => void;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;

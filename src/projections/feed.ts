@@ -10,6 +10,8 @@ import { makeWriter, type Writer } from './writer.js';
 
 /** Events read at once: few enough that taking them in holds up nobody. */
 const READ_EVENTS = 1_000;
+/** For work beside what serves, whose memory is to stay small. */
+export const FEW_DIRTY = 10_000;
 /** Documents that may wait to be stored; then folding waits for the write under way. */
 const MAX_DIRTY = 30_000;
 
@@ -24,6 +26,8 @@ export interface FeedOptions {
   readonly caughtUp: (units: readonly Unit[]) => Promise<void>;
   /** End as soon as `caughtUp` has been called. */
   readonly untilCaughtUp?: boolean;
+  /** Documents that may wait to be stored; default 30,000. */
+  readonly maxDirty?: number;
 }
 
 /**
@@ -31,7 +35,7 @@ export interface FeedOptions {
  * @throws UnavailableError, LeaseLostError or whatever else went wrong: then what is in memory is void, and the units are to be opened anew.
  */
 export async function runFeed(units: readonly Unit[], options: FeedOptions): Promise<void> {
-  const { events, store, lease, signal, caughtUp, untilCaughtUp = false } = options;
+  const { events, store, lease, signal, caughtUp, untilCaughtUp = false, maxDirty = MAX_DIRTY } = options;
   const stop = new AbortController();
   const stopped = AbortSignal.any([signal, stop.signal]);
   let failure: { readonly error: unknown } | undefined;
@@ -39,7 +43,7 @@ export async function runFeed(units: readonly Unit[], options: FeedOptions): Pro
     failure = { error };
     stop.abort(error);
   });
-  const time = pressure(units, writer, stop.signal);
+  const time = pressure(units, writer, maxDirty, stop.signal);
   const after = leastAdvanced(units);
   const names = units.map((unit) => unit.checkpoint);
   const types = [...new Set(units.flatMap((unit) => unit.projection.types))];
@@ -109,13 +113,13 @@ async function isAtEnd(events: EventStore, after: Position | undefined): Promise
 }
 
 /** Folding rests when its slice is used up, and longer when the store can't keep up. */
-function pressure(units: readonly Unit[], writer: Writer, failed: AbortSignal): Slices {
+function pressure(units: readonly Unit[], writer: Writer, maxDirty: number, failed: AbortSignal): Slices {
   const time = slices();
   return {
     begin: time.begin,
-    due: () => time.due() || dirtyCount(units) >= MAX_DIRTY,
+    due: () => time.due() || dirtyCount(units) >= maxDirty,
     async rest() {
-      while (dirtyCount(units) >= MAX_DIRTY) {
+      while (dirtyCount(units) >= maxDirty) {
         failed.throwIfAborted();
         writer.kick();
         await writer.turn();

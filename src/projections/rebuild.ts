@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore, StoredRecord } from '../ports/readStore.js';
 import { asBuild, buildOf, buildText, formerOf, nextNumber, putRebuild, REBUILDS, rebuildOf, sameVersion, type Rebuild } from './builds.js';
-import { runFeed } from './feed.js';
+import { FEW_DIRTY, runFeed } from './feed.js';
 import { type Lease, LeaseHeldError, pause, seizeLease } from './lease.js';
 import { paced, type Pace } from './pace.js';
 import type { Projection } from './projection.js';
@@ -148,7 +148,7 @@ export async function build(deps: RebuildDeps, projection: Projection, target: n
   const tending = tend();
   try {
     const slowed = paced({ events: progress.counted, store }, pace);
-    await runFeed([unit], { ...slowed, lease, signal: stop, caughtUp: async () => undefined, untilCaughtUp: true });
+    await runFeed([unit], { ...slowed, lease, signal: stop, caughtUp: async () => undefined, untilCaughtUp: true, maxDirty: FEW_DIRTY });
   } finally {
     ended.abort();
     await tending;

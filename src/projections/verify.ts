@@ -7,7 +7,7 @@ import type { EventStore, Position } from '../ports/eventStore.js';
 import type { CollectionSpec, ReadStore, StoredDocument } from '../ports/readStore.js';
 import { asBuild, buildText, sameVersion } from './builds.js';
 import { type Difference, differenceOf } from './differences.js';
-import { runFeed } from './feed.js';
+import { FEW_DIRTY, runFeed } from './feed.js';
 import { foldSome } from './foldSome.js';
 import { lagBehind } from './lag.js';
 import { paced, type Pace } from './pace.js';
@@ -133,7 +133,7 @@ export async function verifyAll(options: VerifyOptions & { readonly scratch: Rea
   const { events: slowed } = paced({ events: progress.counted, store }, pace);
 
   async function catchUp(): Promise<void> {
-    await runFeed([unit], { events: slowed, store: scratch, lease: { held: true }, signal, caughtUp: async () => undefined, untilCaughtUp: true });
+    await runFeed([unit], { events: slowed, store: scratch, lease: { held: true }, signal, caughtUp: async () => undefined, untilCaughtUp: true, maxDirty: FEW_DIRTY });
     if (signal.aborted) throw new VerifyInterruptedError();
   }
 
