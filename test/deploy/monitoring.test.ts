@@ -70,6 +70,11 @@ test('every query of alerts and dashboard names metrics that the service has', a
       used.add(metric.replace(/_(bucket|sum|count)$/, ''));
     }
   }
+  // What whoever watches it must be able to see: requests, appends, conflicts, lag, process managers, parked work, bus and providers, the event loop.
+  for (const name of [
+    'gift_http_requests_total', 'gift_http_request_duration_seconds', 'gift_append_duration_seconds', 'gift_append_conflicts_total', 'gift_projection_lag_events', 'gift_projection_lag_seconds',
+    'gift_process_in_flight', 'gift_parked_work', 'gift_bus_requests_total', 'gift_provider_calls_total', 'gift_provider_breaker_state', 'nodejs_eventloop_lag_p99_seconds',
+  ]) assert.ok(used.has(name), name);
   const forgotten = [...names].map((name) => name.replace(/_(bucket|sum|count)$/, '')).filter((name) => !used.has(name));
   // What is for looking into a case alone.
   assert.equal([...new Set(forgotten)].toSorted(), ['nodejs_eventloop_lag_mean_seconds', 'nodejs_eventloop_lag_p50_seconds']);
