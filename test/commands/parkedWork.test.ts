@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { suite } from 'uvu';
+import { parkedInLog } from '../../src/audit/parkedView.js';
+import type { CommandContext } from '../../src/commands/context.js';
+import { discardParked, findParked, type ParkedDeps, retryParked } from '../../src/commands/parkedWork.js';
+import { parkedId, type ParkedName, parkedStream } from '../../src/domain/parked.js';
+import { Refusal } from '../../src/domain/refusal.js';
+import { ConflictError } from '../../src/ports/eventStore.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
+import type { ParkedDocument } from '../../src/projections/parked.js';
+import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
+
+const test = suite('commands/parkedWork');
+const context = (): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'sue' }, now: '2026-05-04T12:00:00.000Z' });
+const refused = (code: string) => (error: unknown): boolean => error instanceof Refusal && error.code === code;
+
+/** The log with some work parked: `purchase p1`, `refund r1`, `refund p1`, many others around them. */
+function parkedLog(): MemoryEvents {
+  const events = memoryEvents();
+  const park = (name: ParkedName, entity: string): void => events.given(parkedStream(name), { type: 'WorkParked', data: { entity, transaction_id: 'p1', step: 'x', cause: 'down', event_id: 'e' } });
+  for (const entity of ['a', 'p1', 'b']) park('purchase', entity);
+  for (const entity of ['r1', 'c', 'p1']) park('refund', entity);
+  return events;
+}
+
+/** A read model that has come as far as `upTo` events of the log, or fails. */
+const desk = (events: MemoryEvents, upTo: number | Error = 0): ParkedDeps => ({
+  events,
+  parked: {
+    async getMany(ids: readonly string[]): Promise<(ParkedDocument | undefined)[]> {
+      if (upTo instanceof Error) throw upTo;
+      const then = memoryEvents();
+      for (const { stream, type, data } of events.log.slice(0, upTo)) then.given(stream, { type, data });
+      const known = await parkedInLog(then);
+      return ids.map((id) => known.find((one) => one.id === id)?.document);
+    },
+  } as unknown as ParkedDeps['parked'],
+});
+
+test('work is found by its id or its entity, by the read model as far as it has come, by the log else', async () => {
+  const events = parkedLog();
+  for (const deps of [desk(events, 6), desk(events, 0), desk(events, new UnavailableError('being built'))]) {
+    for (const name of ['r1', parkedId('refund', 'r1')]) {
+      const { id, work, history } = await findParked(deps, name);
+      assert.deepEqual([id, work.entity, work.state, history.length], [parkedId('refund', 'r1'), 'r1', 'parked', 1]);
+    }
+    await assert.rejects(findParked(deps, 'nothing'), refused('parked_work_not_found'));
+  }
+  await assert.rejects(findParked(desk(events, new TypeError('odd')), 'r1'), TypeError);
+});
+
+test('of several with the same entity the one that waits is meant; once none does, the first', async () => {
+  for (const upTo of [0, 6]) {
+    const events = parkedLog();
+    assert.equal((await findParked(desk(events, upTo), 'p1')).name, 'purchase');
+    await discardParked(desk(events, upTo), parkedId('purchase', 'p1'), context(), 'seen to');
+    const later = desk(events, upTo === 0 ? 0 : 7);
+    assert.equal((await findParked(later, 'p1')).name, 'refund');
+    await discardParked(later, 'p1', context(), 'seen to');
+    assert.equal((await findParked(desk(events, upTo === 0 ? 0 : 8), 'p1')).name, 'purchase');
+  }
+});
+
+test('what came after the read model counts', async () => {
+  const events = parkedLog();
+  await retryParked(desk(events, 6), 'r1', context(), 'up again');
+  events.given(parkedStream('refund'), { type: 'WorkParked', data: { entity: 'r1', transaction_id: 'p1', step: 'x', cause: 'down again', event_id: 'e', times: 2 } });
+  const { work, history } = await findParked(desk(events, 6), 'r1');
+  assert.deepEqual([work.state, work.times, work.cause, history.length], ['parked', 2, 'down again', 3]);
+  assert.equal((await findParked(desk(events, 7), 'r1')).history.length, 3);
+});
+
+test('somebody else is first: it is decided anew, and refused where that was the opposite', async () => {
+  const events = parkedLog();
+  let others = 1;
+  events.beforeAppend = async () => {
+    if (others-- > 0) await retryParked(desk(events), 'c', context(), 'another one');
+  };
+  const { own, replayed } = await retryParked(desk(events), 'r1', context(), 'up again');
+  assert.deepEqual([own?.type, replayed], ['WorkRetried', false], 'what others did to other work is no hindrance');
+
+  events.beforeAppend = () => undefined;
+  const racing = parkedLog();
+  let first = true;
+  racing.beforeAppend = async () => {
+    if (!first) return;
+    first = false;
+    await retryParked(desk(racing), 'r1', context(), 'quicker');
+  };
+  await assert.rejects(discardParked(desk(racing), 'r1', context(), 'too late'), refused('work_retried'));
+
+  const stubborn = parkedLog();
+  stubborn.beforeAppend = (stream) => {
+    throw new ConflictError(stream, 1, 2);
+  };
+  await assert.rejects(retryParked(desk(stubborn), 'r1', context(), 'never'), ConflictError);
+});
+
+test('the same command again changes nothing', async () => {
+  const events = parkedLog();
+  const given = context();
+  const first = await discardParked(desk(events), 'r1', given, 'seen to');
+  const again = await discardParked(desk(events), 'r1', given, 'seen to');
+  assert.deepEqual([first.replayed, again.replayed, again.own?.id], [false, true, first.own?.id]);
+  assert.equal((await discardParked(desk(events), 'r1', context(), 'once more')).own, undefined);
+});
+
+test('all that was ever parked, in the order of its last events, however many there are', async () => {
+  const events = parkedLog();
+  for (let n = 0; n < 1_200; n++) events.given(parkedStream('dispute'), { type: 'WorkParked', data: { entity: `d${n}`, transaction_id: 't', step: 'dispute', cause: 'x', event_id: 'e' } });
+  await retryParked(desk(events), 'a', context(), 'up');
+  const all = await parkedInLog(events);
+  assert.deepEqual([all.length, all[0]?.document.entity, all.at(-1)?.document.entity, all.at(-1)?.document.state], [1_206, 'p1', 'a', 'retried']);
+  assert.equal((await parkedInLog(events, ['refund'])).length, 3);
+});
+
+test.run();
