@@ -2,7 +2,7 @@
 import type { Database } from 'better-sqlite3';
 import type { ExpectedRevision } from '../../ports/eventStore.js';
 import { sealMark } from './eventStoreLog.js';
-import { unavailableOf } from './sqlite.js';
+import { unavailableOf, VALUE } from './sqlite.js';
 
 /** An append on its way to the writer. A plain array, since thousands a second are copied from thread to thread. */
 export type AppendRequest = readonly [
@@ -59,7 +59,7 @@ export function groupCommit(database: Database, file: string): (appends: readonl
   const placeOf = database.prepare<[string, string], number>('SELECT revision FROM events WHERE stream = ? AND id = ? ORDER BY revision DESC LIMIT 1').pluck();
   const after = database
     .prepare<[string, number, number], [id: string, position: number]>(
-      'SELECT id, position FROM events WHERE stream = ? AND revision > ? ORDER BY revision LIMIT ?',
+      `SELECT id, position FROM events WHERE stream = ? AND revision > ${VALUE} ORDER BY revision LIMIT ${VALUE}`,
     )
     .raw();
   const insert = database.prepare('INSERT INTO events (position, stream, revision, type, id, at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)');

@@ -2,7 +2,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { EventFilter, EventMetadata, RecordedEvent } from '../../ports/eventStore.js';
 import { positionOf } from './eventStoreLog.js';
-import { DataFileError, unavailableOf } from './sqlite.js';
+import { DataFileError, unavailableOf, VALUE } from './sqlite.js';
 
 /** Texts of a slice end it when they reach so many characters (some 5 ms to parse). */
 const SLICE_SIZE = 1_000_000;
@@ -44,7 +44,7 @@ export function eventReader(database: Database, file: string): EventReader {
   const endOf = database.prepare<[], number>('SELECT coalesce(max(position), 0) FROM events').pluck();
   const timeOf = database.prepare<[number], string>('SELECT at FROM events WHERE position = ?').pluck();
   const stream = database
-    .prepare<[string, number, number], Row>(`SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?`)
+    .prepare<[string, number, number], Row>(`SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ${VALUE} ORDER BY revision LIMIT ${VALUE}`)
     .raw();
 
   function guarded<T>(read: () => T): T {
@@ -79,7 +79,7 @@ export function eventReader(database: Database, file: string): EventReader {
       const condition = conditionOf(filter);
       if (condition === undefined) return (_after, through) => ({ events: [], through, size: 0 });
       const statement: Statement<(string | number)[], Row> = guarded(() =>
-        database.prepare(`SELECT ${COLUMNS} FROM events WHERE position > ? AND position <= ? ${condition.sql} ORDER BY position LIMIT ?`),
+        database.prepare(`SELECT ${COLUMNS} FROM events WHERE position > ${VALUE} AND position <= ${VALUE} ${condition.sql} ORDER BY position LIMIT ${VALUE}`),
       );
       statement.raw();
       return (after, through, limit) =>
@@ -150,7 +150,7 @@ function conditionOf({ types, streams }: EventFilter): { sql: string; values: st
     const ranges = streams.map((prefix) => {
       const next = successor(prefix);
       values.push(prefix, ...(next === undefined ? [] : [next]));
-      return next === undefined ? 'stream >= ?' : '(stream >= ? AND stream < ?)';
+      return next === undefined ? `stream >= ${VALUE}` : `(stream >= ${VALUE} AND stream < ${VALUE})`;
     });
     sql += ` AND (${ranges.join(' OR ')})`;
   }

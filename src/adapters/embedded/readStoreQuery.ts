@@ -3,6 +3,7 @@ import type { Condition, Query, Scalar } from '../../ports/readStore.js';
 import { afterPrefix, conditionsOf } from '../readStoreRules.js';
 import { sqlScalar } from './readStoreLayout.js';
 import type { Layout, SqlScalar } from './readStoreLayout.js';
+import { VALUE } from './sqlite.js';
 
 /** A piece of SQL and what stands for its question marks. */
 export interface Sql {
@@ -35,7 +36,7 @@ export function pageOf(layout: Layout, query: Query): Sql {
   const sort = query.sort ?? [];
   const order = sort.map(([field, direction]) => `${columnOf(layout, field)} ${direction === 1 ? 'ASC' : 'DESC'}`);
   if (!sort.some(([field]) => field === 'id')) order.push('id ASC');
-  return { text: ` ORDER BY ${order.join(', ')} LIMIT ? OFFSET ?`, parameters: [query.limit ?? -1, query.skip ?? 0] };
+  return { text: ` ORDER BY ${order.join(', ')} LIMIT ${VALUE} OFFSET ${VALUE}`, parameters: [query.limit ?? -1, query.skip ?? 0] };
 }
 
 function columnOf(layout: Layout, field: string): string {
@@ -67,8 +68,8 @@ function anyOf(column: string, values: readonly Scalar[]): Sql {
 
 function beginsWith(column: string, prefix: string): Sql {
   const end = afterPrefix(prefix);
-  if (end === undefined) return { text: `${column} >= ? AND ${column} < x''`, parameters: [prefix] };
-  return { text: `${column} >= ? AND ${column} < ?`, parameters: [prefix, end] };
+  if (end === undefined) return { text: `${column} >= ${VALUE} AND ${column} < x''`, parameters: [prefix] };
+  return { text: `${column} >= ${VALUE} AND ${column} < ${VALUE}`, parameters: [prefix, end] };
 }
 
 /** A bound finds only values of its own type: SQLite would go on from numbers ('' ends them) to strings (x'' ends them) to booleans. */
@@ -81,7 +82,7 @@ function between(column: string, bounds: Bounds): Sql {
       terms.push(name === 'gte' || name === 'lte' ? `${column} IS NULL` : '0');
       continue;
     }
-    terms.push(`${column} ${OPERATORS[name]} ?`);
+    terms.push(`${column} ${OPERATORS[name]} ${VALUE}`);
     parameters.push(sqlScalar(value));
     const lower = name.startsWith('g');
     // With both ends given the type's own end would only keep SQLite from using the nearer one.

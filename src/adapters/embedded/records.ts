@@ -3,9 +3,13 @@ import type { Database } from 'better-sqlite3';
 import type { Records, StoredRecord } from '../../ports/readStore.js';
 import { afterPrefix, recordJson } from '../readStoreRules.js';
 import type { RecordRequest } from './readStoreMessages.js';
+import { VALUE } from './sqlite.js';
 
 /** So many expired records are taken away at once. */
 const SWEEP_ROWS = 200;
+
+/** The parameter: now. */
+const ALIVE = `(expires_at IS NULL OR expires_at > ${VALUE})`;
 
 /** Changes to records, within the caller's transaction. Times are milliseconds since the epoch. */
 export interface RecordsTable {
@@ -17,10 +21,10 @@ export interface RecordsTable {
 
 /** @param database the writer's connection. */
 export function recordsTable(database: Database): RecordsTable {
-  const version = database.prepare<[string, number], number>('SELECT version FROM record WHERE key = ? AND (expires_at IS NULL OR expires_at > ?)').pluck();
+  const version = database.prepare<[string, number], number>(`SELECT version FROM record WHERE key = ? AND ${ALIVE}`).pluck();
   const replace = database.prepare<[string, string, number, number | null]>('INSERT OR REPLACE INTO record (key, value, version, expires_at) VALUES (?, ?, ?, ?)');
   const remove = database.prepare<[string]>('DELETE FROM record WHERE key = ?');
-  const sweep = database.prepare<[number]>(`DELETE FROM record WHERE rowid IN (SELECT rowid FROM record WHERE expires_at <= ? LIMIT ${SWEEP_ROWS})`);
+  const sweep = database.prepare<[number]>(`DELETE FROM record WHERE rowid IN (SELECT rowid FROM record WHERE expires_at <= ${VALUE} LIMIT ${SWEEP_ROWS})`);
   return {
     change(request, now) {
       const current = version.get(request.key, now) ?? 0;
@@ -50,10 +54,9 @@ type Row = readonly [key: string, value: string, version: number, expiresAt: num
 /** The port's records. @param database the reader's connection. */
 export function openRecords(database: Database, { read, change }: RecordsAccess): Records {
   const columns = 'SELECT key, value, version, expires_at FROM record WHERE';
-  const alive = '(expires_at IS NULL OR expires_at > ?)';
-  const one = database.prepare<[string, number], Row>(`${columns} key = ? AND ${alive}`).raw();
-  const from = database.prepare<[string, number, number], Row>(`${columns} key >= ? AND ${alive} ORDER BY key LIMIT ?`).raw();
-  const range = database.prepare<[string, string, number, number], Row>(`${columns} key >= ? AND key < ? AND ${alive} ORDER BY key LIMIT ?`).raw();
+  const one = database.prepare<[string, number], Row>(`${columns} key = ? AND ${ALIVE}`).raw();
+  const from = database.prepare<[string, number, number], Row>(`${columns} key >= ${VALUE} AND ${ALIVE} ORDER BY key LIMIT ${VALUE}`).raw();
+  const range = database.prepare<[string, string, number, number], Row>(`${columns} key >= ${VALUE} AND key < ${VALUE} AND ${ALIVE} ORDER BY key LIMIT ${VALUE}`).raw();
   return {
     async get<V>(key: string) {
       const row = read(() => one.get(key, Date.now()));

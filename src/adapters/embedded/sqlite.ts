@@ -5,6 +5,12 @@ import Sqlite from 'better-sqlite3';
 import type { Database } from 'better-sqlite3';
 import { UnavailableError } from '../../ports/unavailable.js';
 
+/**
+ * A bound value in a range or a LIMIT. A bare `?` there has SQLite plan the statement anew each time that a value is bound, since this build of it
+ * (SQLITE_ENABLE_STAT4) may choose by the value: that takes several times as long as reading a short stream.
+ */
+export const VALUE = '+?';
+
 /** What a data file is for: it decides what can be done about a bad one. */
 export type DataFileKind = 'event log' | 'read store';
 

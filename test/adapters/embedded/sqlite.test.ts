@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
 import type { DatabaseOptions } from '../../../src/adapters/embedded/sqlite.js';
 import { DataFileError, openDatabase, unavailableOf } from '../../../src/adapters/embedded/sqlite.js';
@@ -214,6 +215,13 @@ test('errors of the engine are unavailability or damage; others stay what they a
       assert.is(error, other);
     }
   }
+});
+
+test('no statement is planned anew for each value that is bound to it', () => {
+  const folder = fileURLToPath(new URL('../../../src/adapters/embedded/', import.meta.url));
+  const bare = readdirSync(folder).filter((name) => name.endsWith('.js')).flatMap((name) =>
+    readFileSync(join(folder, name), 'utf8').split('\n').filter((line) => /\b(?:LIMIT|OFFSET|[a-z_]+ [<>]=?) \?/.test(line)).map((line) => `${name}: ${line.trim()}`));
+  assert.equal(bare, [], 'see VALUE');
 });
 
 test.run();
