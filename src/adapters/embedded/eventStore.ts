@@ -10,6 +10,9 @@ import { eventReader } from './eventStoreReader.js';
 import { watchTail } from './eventStoreTail.js';
 import { openEventWriter } from './eventStoreWriter.js';
 
+/** Of the log's pages this much is kept in memory, in KiB: the inner pages of its index, so that a stream is found with a read or two. */
+const CACHE_KIB = 16_000;
+
 /** Where the log is. */
 export interface EmbeddedEventStoreOptions {
   /** The data folder; made (mode 0700) when there is none. */
@@ -24,6 +27,7 @@ export interface EmbeddedEventStoreOptions {
 export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions): Promise<EventStore> {
   const file = eventLogFile(resolve(dir));
   const database = openEventLog(file, { readonly: true });
+  database.pragma(`cache_size = -${CACHE_KIB}`);
   const logId = openedLogId(database, file);
   const reader = eventReader(database, file);
   const sealed = sealMark(database);
