@@ -22,9 +22,11 @@ export interface CareView {
   readonly events: readonly EventView[];
 }
 
-/** Shows it. @throws Refusal `gift_not_found`; UnavailableError */
+/** Shows it, as it stood after `own`: a repeated command is answered as it was. @throws Refusal `gift_not_found`; UnavailableError */
 export async function careView(deps: CareDeps, giftId: string, own: readonly RecordedEvent[]): Promise<CareView> {
-  const { gift, payment } = await foundGift(deps, giftId, await deps.events.read(giftStream(giftId)));
+  const stream = giftStream(giftId);
+  const last = own.findLast((event) => event.stream === stream)?.revision ?? Number.POSITIVE_INFINITY;
+  const { gift, payment } = await foundGift(deps, giftId, (await deps.events.read(stream)).filter(({ revision }) => revision <= last));
   const { user_id, phone_hash } = gift.issued.receiver;
   return {
     gift_id: giftId,

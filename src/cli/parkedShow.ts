@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { HISTORY_COLUMNS, historyRows } from '../audit/eventRows.js';
 import { type EventView, eventView } from '../audit/eventView.js';
+import { isSettled } from '../audit/parkedSettled.js';
 import { parkedEntry, parkedView, type ParkedView } from '../audit/parkedView.js';
 import { findParked } from '../commands/parkedWork.js';
 import { withStores } from './engines.js';
@@ -21,24 +22,27 @@ export function parkedShowCommand(terminal: Terminal): Command {
 Example:
   $ gift parked show 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5`)
     .action(async (id: string, { json }: { readonly json?: true }) => {
-      const found = await withStores(terminal, async ({ events, models }) => findParked({ events, parked: models.parked }, id)).catch(toldRefusal);
+      const { found, settled } = await withStores(terminal, async ({ events, models }) => {
+        const work = await findParked({ events, parked: models.parked }, id);
+        return { found: work, settled: await isSettled(events, work) };
+      }).catch(toldRefusal);
       const view = parkedView(parkedEntry(found.id, found.history));
       const events = found.history.map((event) => eventView(event, { personal: false }));
-      await writeLines(terminal.stdout, json === true ? [jsonLine({ ...view, events })] : inWords(view, events));
+      await writeLines(terminal.stdout, json === true ? [jsonLine({ ...view, settled, events })] : inWords(view, settled, events));
     });
 }
 
-const WHAT_NEXT: Readonly<Record<ParkedView['state'], (view: ParkedView) => string>> = {
+const WHAT_NEXT: Readonly<Record<ParkedView['state'], (view: ParkedView, settled: boolean) => string>> = {
   parked: ({ id }) => `it waits for a person: gift parked retry ${id} --reason "<why>", or gift parked discard`,
-  retried: () => 'its process manager has it again; if it fails again it is parked again',
+  retried: (_, settled) => (settled ? 'it is over' : 'its process manager has it again and is not through; if it fails again it is parked again'),
   discarded: () => 'nobody will do it',
 };
 
-function inWords(view: ParkedView, events: readonly EventView[]): string[] {
+function inWords(view: ParkedView, settled: boolean, events: readonly EventView[]): string[] {
   const { id, process, step, entity, transaction_id, state, cause, times } = view;
   return [
     `parked work ${id}: ${process} ${step} of ${entity}${entity === transaction_id ? '' : ` (transaction ${transaction_id})`}`,
-    `${state}, after being parked ${times} ${times === 1 ? 'time' : 'times'} in a row; ${WHAT_NEXT[state](view)}`,
+    `${state}, after being parked ${times} ${times === 1 ? 'time' : 'times'} in a row; ${WHAT_NEXT[state](view, settled)}`,
     `cause: ${printable(cause)}`,
     '',
     ...tableLines(HISTORY_COLUMNS, historyRows(events)),

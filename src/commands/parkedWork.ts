@@ -69,7 +69,7 @@ async function decided(deps: ParkedDeps, idOrEntity: string, context: CommandCon
   for (let attempt = 1; ; attempt++) {
     const { found, last } = await lookFor(deps, idOrEntity);
     const [earlier] = ownEvents(found.history, context);
-    if (earlier !== undefined) return { ...found, own: earlier, replayed: true };
+    if (earlier !== undefined) return { ...foundThen(found, earlier), own: earlier, replayed: true };
     const [event] = await decide(found);
     if (event === undefined) return { ...found, replayed: false };
     try {
@@ -79,6 +79,12 @@ async function decided(deps: ParkedDeps, idOrEntity: string, context: CommandCon
       if (!(error instanceof ConflictError) || attempt === ATTEMPTS) throw error;
     }
   }
+}
+
+/** It as an earlier run left it, whatever has come since. */
+function foundThen({ id, name, history }: FoundWork, own: RecordedEvent): FoundWork {
+  const then = history.filter(({ revision }) => revision <= own.revision);
+  return looked(id, name, then, own.revision).found;
 }
 
 async function lookFor(deps: ParkedDeps, idOrEntity: string): Promise<Looked> {

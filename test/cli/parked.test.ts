@@ -56,7 +56,8 @@ test('list and show tell what could not be done, for whom, how often, since when
     assert.match(shown.out, new RegExp(`\ngift history ${transaction} shows all that happened around it\n$`));
   }
   const [whole] = (await parked('show', id, '--json')).records() as Json[];
-  const { events, ...rest } = whole;
+  const { events, settled, ...rest } = whole;
+  assert.equal(settled, false);
   assert.deepEqual(rest, listed);
   assert.deepEqual((events as Json[]).map(({ type }) => type), ['WorkParked']);
 });
@@ -75,7 +76,7 @@ test('a retry hands it back with who and why, and counts on when it fails again;
   const late = await parked('retry', id, ...REASON);
   assert.deepEqual([late.code, late.out, late.err], [0, `${id}: purchase charge of ${transaction} was handed back before (parked 2 times in a row)\n`, '']);
   assert.equal((await row(transaction, '--state', 'retried')).times, 2);
-  assert.match((await parked('show', id)).out, /retried, after being parked 2 times in a row; its process manager has it again/);
+  assert.match((await parked('show', id)).out, /retried, after being parked 2 times in a row; it is over\n/);
 
   const refusal = await parked('discard', id, ...REASON);
   assert.deepEqual([refusal.code, refusal.err], [1, 'gift: this work has been retried: it can be discarded once it is parked again (gift parked show)\n']);

@@ -101,9 +101,11 @@ test('the same command again changes nothing', async () => {
   const events = parkedLog();
   const given = context();
   const first = await discardParked(desk(events), 'r1', given, 'seen to');
+  await retryParked(desk(events), 'r1', context(), 'after all');
   const again = await discardParked(desk(events), 'r1', given, 'seen to');
+  assert.deepEqual([again.work, again.history], [first.work, first.history], 'it is answered as it was');
   assert.deepEqual([first.replayed, again.replayed, again.own?.id], [false, true, first.own?.id]);
-  assert.equal((await discardParked(desk(events), 'r1', context(), 'once more')).own, undefined);
+  assert.equal((await retryParked(desk(events), 'r1', context(), 'once more')).own, undefined);
 });
 
 test('all that was ever parked, in the order of its last events, however many there are', async () => {

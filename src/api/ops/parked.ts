@@ -1,5 +1,6 @@
 /** Parked work: what process managers gave up, listed, shown, handed back or discarded by support. */
 import { eventView, type Sight } from '../../audit/eventView.js';
+import { isSettled } from '../../audit/parkedSettled.js';
 import { parkedEntry, parkedView, type ParkedView } from '../../audit/parkedView.js';
 import { discardParked, findParked, type FoundWork, type ParkedOutcome, retryParked } from '../../commands/parkedWork.js';
 import { PARKED_NAMES } from '../../domain/parked.js';
@@ -35,8 +36,12 @@ const properties = {
 
 const parkedSchema: Schema = { title: 'ParkedWork', type: 'object', additionalProperties: false, required: Object.keys(properties), properties };
 const withEvents: Schema = {
-  title: 'ParkedWorkWithEvents', type: 'object', additionalProperties: false, required: [...Object.keys(properties), 'events'],
-  properties: { ...properties, events: { type: 'array', items: eventSchema, description: 'Its events, in order.' } },
+  title: 'ParkedWorkWithEvents', type: 'object', additionalProperties: false, required: [...Object.keys(properties), 'settled', 'events'],
+  properties: {
+    ...properties,
+    settled: { type: 'boolean', description: 'Whether the work itself is over, well or not: settled and issued, told or failed, given back. So a retry that went well is told from one under way.' },
+    events: { type: 'array', items: eventSchema, description: 'Its events, in order.' },
+  },
 };
 
 const example: ParkedView = {
@@ -57,12 +62,16 @@ const body: Schema = { type: 'object', additionalProperties: false, required: ['
 export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): OpsRoute[] {
   const deps = { events, parked: models.parked };
 
+  const shown = async (found: FoundWork | ParkedOutcome, sight: Sight): Promise<object> => ({
+    ...parkedView(parkedEntry(found.id, found.history)), settled: await isSettled(events, found), events: found.history.map((event) => eventView(event, sight)),
+  });
+
   const decided = async (call: Call, sight: Sight, decide: typeof retryParked): Promise<OpsAnswer> => {
     const reason = (call.body['reason'] as string).trim();
     const outcome = await decide(deps, call.params['parkedId'] ?? '', contextOf(call, gifts.now()), reason);
     const position = outcome.own?.position;
     if (position !== undefined) await models.parked.reached(position, POSITION_WAIT_MS);
-    return { status: 200, body: { data: shown(outcome, sight) }, replayed: outcome.replayed, shown: 1, ...(position === undefined ? {} : { position }) };
+    return { status: 200, body: { data: await shown(outcome, sight) }, replayed: outcome.replayed, shown: 1, ...(position === undefined ? {} : { position }) };
   };
 
   return [
@@ -113,10 +122,10 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       tag: 'Parked work',
       roles: ['support', 'auditor'],
       params,
-      answers: [{ status: 200, description: 'The work.', schema: oneOf(withEvents), example: { data: { ...example, events: [exampleEvent] } } }],
+      answers: [{ status: 200, description: 'The work.', schema: oneOf(withEvents), example: { data: { ...example, settled: false, events: [exampleEvent] } } }],
       errors: ['parked_work_not_found'],
       async handle(call, sight) {
-        return { status: 200, body: { data: shown(await findParked(deps, call.params['parkedId'] ?? ''), sight) }, shown: 1 };
+        return { status: 200, body: { data: await shown(await findParked(deps, call.params['parkedId'] ?? ''), sight) }, shown: 1 };
       },
     },
     {
@@ -130,7 +139,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       params,
       body,
       bodyExample: { reason: 'the provider is up again' },
-      answers: [{ status: 200, description: 'It has been handed back.', schema: oneOf(withEvents), example: { data: { ...retriedExample, events: [exampleEvent] } } }],
+      answers: [{ status: 200, description: 'It has been handed back.', schema: oneOf(withEvents), example: { data: { ...retriedExample, settled: false, events: [exampleEvent] } } }],
       errors: ['parked_work_not_found', 'work_discarded'],
       handle: async (call, sight) => decided(call, sight, retryParked),
     },
@@ -145,13 +154,9 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       params,
       body,
       bodyExample: { reason: 'told by telephone' },
-      answers: [{ status: 200, description: 'It is discarded.', schema: oneOf(withEvents), example: { data: { ...retriedExample, state: 'discarded', events: [exampleEvent] } } }],
+      answers: [{ status: 200, description: 'It is discarded.', schema: oneOf(withEvents), example: { data: { ...retriedExample, state: 'discarded', settled: false, events: [exampleEvent] } } }],
       errors: ['parked_work_not_found', 'work_retried'],
       handle: async (call, sight) => decided(call, sight, discardParked),
     },
   ];
-}
-
-function shown({ id, history }: FoundWork | ParkedOutcome, sight: Sight): object {
-  return { ...parkedView(parkedEntry(id, history)), events: history.map((event) => eventView(event, sight)) };
 }

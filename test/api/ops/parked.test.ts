@@ -29,7 +29,8 @@ test('what could not be done is listed with its cause, and shown with its events
   });
   assert.equal(parked_at, changed_at);
   for (const name of [id, transaction]) {
-    const { events, ...one } = (await get(`/${name}`, 'aud')).json.data as Record<string, unknown> & { events: Json[] };
+    const { events, settled, ...one } = (await get(`/${name}`, 'aud')).json.data as Record<string, unknown> & { events: Json[] };
+    assert.equal(settled, false);
     assert.deepEqual(one, work);
     assert.deepEqual(events.map(({ type, position: at, by }) => [type, at, by]), [['WorkParked', position, { user: 'system:purchase-process' }]]);
   }
@@ -55,6 +56,7 @@ test('a retry that fails again parks again with the count; one that works finish
     const look = await service.ask('GET', `/api/v2/gifts/${gift}`, { token: await service.userToken('ann') });
     return look.json.data.gift_status === 'sent' ? look : undefined;
   });
+  assert.equal((await get(`/${id}`)).json.data.settled, true, 'it is over');
   const late = await decide(id, 'retry', 'once more');
   assert.deepEqual([late.status, late.json.data.events.length], [200, 4], 'it was handed back already');
   refused(await decide(id, 'discard'), 409, 'this work has been retried.');

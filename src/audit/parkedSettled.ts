@@ -1,0 +1,43 @@
+/** Whether parked work is over, as the streams tell it: what a retry has come to, which the parked work's own events don't tell where it went well. */
+import { fold, type Happened } from '../domain/decider.js';
+import { type GiftEvent, giftStream } from '../domain/gift.js';
+import { deriveGiftIds } from '../domain/giftIds.js';
+import { disputeKey, lateMoneySteps, PROVIDER_REFUND_KEY } from '../domain/lateMoney.js';
+import { type NotificationEvent, notificationStream } from '../domain/notification.js';
+import type { ParkedName, ParkedWork } from '../domain/parked.js';
+import { lateMoneyOf, type MadePurchase, type Purchase, purchaseAggregate, type PurchaseEvent, transactionStream } from '../domain/purchase.js';
+import { type Placed, tellingsOf } from '../domain/telling.js';
+import type { EventStore } from '../ports/eventStore.js';
+
+/** Streams read side by side. */
+const READS = 32;
+
+/**
+ * Whether it is over, well or not: the charge is settled and its gifts are issued; the receiver was told or can't be; the money was given back, or there was
+ * nothing to give back; the gifts answer a dispute, or what was given back at the provider. @throws UnavailableError
+ */
+export async function isSettled(events: EventStore, { name, work }: { readonly name: ParkedName; readonly work: ParkedWork }): Promise<boolean> {
+  const { entity, transaction_id } = work;
+  if (name === 'notification') return isTold(events, entity);
+  const purchase: Purchase = fold(purchaseAggregate, (await events.read(transactionStream(transaction_id))) as unknown as Happened<PurchaseEvent>[]);
+  if (purchase.status === 'none') return false;
+  if (name === 'purchase') return purchase.status === 'declined' || (purchase.status === 'charged' && (await isIssued(events, purchase)));
+  const refund = name === 'refund' ? purchase.refunds.get(entity) : undefined;
+  if (refund !== undefined) return refund.status === 'refunded' || refund.status === 'nothing';
+  const key = name === 'refund' ? PROVIDER_REFUND_KEY : disputeKey(entity);
+  return !lateMoneySteps(lateMoneyOf(purchase)).some((step) => step.key === key);
+}
+
+async function isTold(events: EventStore, giftId: string): Promise<boolean> {
+  const [gift, notification] = await Promise.all([events.read(giftStream(giftId)), events.read(notificationStream(giftId))]);
+  return gift.length > 0 && tellingsOf(gift as unknown as Placed<GiftEvent>[], notification as unknown as Placed<NotificationEvent>[]).next.do === 'nothing';
+}
+
+async function isIssued(events: EventStore, { purchase }: MadePurchase): Promise<boolean> {
+  const ids = deriveGiftIds(purchase.seed, purchase.receivers.length);
+  for (let from = 0; from < ids.length; from += READS) {
+    const issued = await Promise.all(ids.slice(from, from + READS).map(async ({ gift_id }) => events.read(giftStream(gift_id), { limit: 1 })));
+    if (issued.some(({ length }) => length === 0)) return false;
+  }
+  return true;
+}

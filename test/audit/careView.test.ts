@@ -1,0 +1,27 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { careView } from '../../src/audit/careView.js';
+import { blockGift, unblockGift } from '../../src/commands/blockGift.js';
+import type { CareDeps } from '../../src/commands/careForGift.js';
+import { memoryEvents } from '../support/memoryEvents.js';
+
+const test = suite('audit/careView');
+const GIFT = '5f2c9d6a1b7e4c80d3a1';
+const context = (commandId: string) => ({ commandId, correlationId: 'c', by: { user: 'sue' }, now: '2026-05-04T12:00:00.000Z' });
+
+test('a gift as support left it: a repeated command is answered as it was', async () => {
+  const events = memoryEvents();
+  const data = { transaction_id: 't', index: 0, message_id: 'm', product_id: 'p', brand_id: 'b', value: 100, sender_id: 'ann', receiver: { phone_hash: 'h' }, purchased_at: '2026-05-01T00:00:00.000Z', expires_on: '2027-05-01' };
+  events.given(`gift-${GIFT}`, { type: 'GiftIssued', data });
+  const deps: CareDeps = { events, gifts: { get: async () => undefined } as unknown as CareDeps['gifts'] };
+  const { own } = await blockGift(deps, GIFT, context('first'), { cause: 'support', reason: 'stolen' });
+  const first = await careView(deps, GIFT, own);
+  assert.equal([first.gift_status, first.receiver, first.receiver_id, first.blocked_by, first.events.map(({ type }) => type)], ['sent', 'phone number', null, ['support'], ['GiftBlocked']]);
+  await unblockGift(deps, GIFT, context('second'), { cause: 'support', reason: 'found' });
+  const again = await blockGift(deps, GIFT, context('first'), { cause: 'support', reason: 'stolen' });
+  assert.is(again.replayed, true);
+  assert.equal(await careView(deps, GIFT, again.own), first);
+  assert.equal((await careView(deps, GIFT, [])).blocked_by, [], 'where nothing was recorded: as it stands');
+});
+
+test.run();
