@@ -3,21 +3,25 @@
  * Held against reading the log and writing the same documents in batches, each by itself, in the same run. `--gifts=N` takes a log of so many gifts
  * (3.66 events each), `--seconds=N` the time that the API is measured for.
  */
+import { execFileSync } from 'node:child_process';
 import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore.js';
+import { yieldProcessor } from '../src/cli/priority.js';
+import { sameVersion } from '../src/projections/builds.js';
 import { gifts } from '../src/projections/gifts.js';
 import { collectionOf } from '../src/projections/projection.js';
 import { type CommandRun, startCommand } from './support/command.js';
 import { type BenchData, buyer, historyOf, scratch, tillOf, tills, tokensOf } from './support/data.js';
 import { type LoadResult, load } from './support/load.js';
-import { rawRead, sameDocuments } from './support/raw.js';
+import { rawRead, sameDocuments, type Took } from './support/raw.js';
 import { median, table, verdict } from './support/report.js';
 import { startService } from './support/server.js';
 
-const { values } = parseArgs({ options: { gifts: { type: 'string', default: '275000' }, seconds: { type: 'string', default: '20' }, rounds: { type: 'string', default: '3' } } });
+const { values } = parseArgs({ options: { gifts: { type: 'string', default: '275000' }, seconds: { type: 'string', default: '20' }, rounds: { type: 'string', default: '3' }, raw: { type: 'string' } } });
 const GIFTS = Number(values.gifts);
 const SECONDS = Number(values.seconds);
 const ROUNDS = Number(values.rounds);
@@ -28,6 +32,8 @@ const SETTLE_MS = 3_000;
 
 /** A copy of a history, its read models built, that may be changed. The page cache holds it. */
 async function copyOf(data: BenchData): Promise<string> {
+  // Those of an earlier version would be built while it is measured.
+  if (!(await isCurrent(data.dir))) for (const suffix of ['', '-wal', '-shm']) rmSync(join(data.dir, `read.db${suffix}`), { force: true });
   // Once, so that the read models stand there.
   await (await startService(data.dir)).stop();
   const dir = scratch('rebuild');
@@ -35,9 +41,36 @@ async function copyOf(data: BenchData): Promise<string> {
   return dir;
 }
 
+async function isCurrent(dir: string): Promise<boolean> {
+  const store = await openEmbeddedReadStore({ dir });
+  const active = await store.active('gifts');
+  await store.close();
+  return active !== undefined && sameVersion(active, gifts.version);
+}
+
 const command = async (dir: string, args: readonly string[]): Promise<CommandRun> => startCommand(dir, ['projections', ...args, '--json']).ended;
 /** What the command itself says it took: starting Node is not what is measured. */
 const secondsOf = ({ lines }: CommandRun): number => Number(lines.at(-1)?.['seconds']);
+
+/** Reading and writing by themselves, in a process that has the same small share of the machine as a command. */
+interface Raw {
+  readonly read: Took;
+  readonly written: Took;
+}
+
+async function rawOf(folder: string): Promise<Raw> {
+  yieldProcessor();
+  const store = await openEmbeddedReadStore({ dir: folder });
+  const version = await store.active('gifts');
+  await store.close();
+  if (version === undefined) throw new Error('gifts was never built');
+  return { read: await rawRead(folder), written: await sameDocuments(folder, [{ ...collectionOf(gifts), version }]) };
+}
+
+if (values.raw !== undefined) {
+  process.stdout.write(JSON.stringify(await rawOf(values.raw)));
+  process.exit();
+}
 
 const few = await copyOf(historyOf(Math.round(GIFTS / 10)));
 const fewRun = await command(few, ['rebuild', 'gifts']);
@@ -49,14 +82,9 @@ const dir = await copyOf(data);
 try {
   const rounds = [];
   for (let n = 0; n < ROUNDS; n++) {
-    const read = await rawRead(dir);
+    const { read, written } = JSON.parse(execFileSync(process.execPath, [fileURLToPath(import.meta.url), '--raw', dir], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })) as Raw;
     const rebuild = await command(dir, ['rebuild', 'gifts']);
     const verify = await command(dir, ['verify', 'gifts']);
-    const store = await openEmbeddedReadStore({ dir });
-    const version = await store.active('gifts');
-    await store.close();
-    if (version === undefined) throw new Error('gifts was never built');
-    const written = await sameDocuments(dir, [{ ...collectionOf(gifts), version }]);
     rounds.push({ read, rebuild, verify, written, ratio: Math.max(read.seconds, written.seconds) / secondsOf(rebuild), verifyRatio: secondsOf(rebuild) / secondsOf(verify) });
   }
   const documents = rounds[0]?.written.count ?? 0;

@@ -1,18 +1,10 @@
 #!/usr/bin/env node
 /** `gift`: the command line. */
-import { setPriority } from 'node:os';
-import { setFlagsFromString } from 'node:v8';
-import { run } from './program.js';
+import { yieldProcessor } from './priority.js';
 
-/** Of all processes that want a processor, the requests' have it first. */
-const NICE = 15;
-/** Garbage is collected when the heap has grown by so many percent, not only when it has become several times as large: memory is the requests' first, too. */
-const HEAP_GROWTH = 20;
-
-function yieldProcessor(): void {
-  setPriority(NICE);
-  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH}`);
-}
+// Loading the program takes a good part of a second of a processor, which requests would feel.
+if (process.argv[2] === 'projections') yieldProcessor();
+const { run } = await import('./program.js');
 
 const interrupted = new AbortController();
 // A second Ctrl-C ends the process at once: what was acknowledged is durable.
