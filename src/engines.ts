@@ -1,4 +1,4 @@
-/** The engines that the settings choose. */
+/** The engines that the settings choose. The clients of servers are large: each is loaded only where its server is named. */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
@@ -7,9 +7,6 @@ import { openEmbeddedEventStore } from './adapters/embedded/eventStore.js';
 import { openEmbeddedReadStore } from './adapters/embedded/readStore.js';
 import { READ_STORE_FILE } from './adapters/embedded/readStoreFile.js';
 import { EngineError } from './adapters/engineError.js';
-import { EventStoreDbError, openEventStoreDb } from './adapters/eventstoredb/eventStore.js';
-import { openMongoReadStore } from './adapters/mongodb.js';
-import { openNatsBus } from './adapters/nats.js';
 import type { Config } from './config.js';
 import type { Bus } from './ports/bus.js';
 import type { EventStore } from './ports/eventStore.js';
@@ -30,6 +27,7 @@ export type EngineSettings = Pick<Config, 'dataDir' | 'eventStoreUrl' | 'mongodb
 /** Opens the event log alone, as the command line needs it. @throws as `openEngines` */
 export async function openEventStore({ dataDir, eventStoreUrl }: Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'>, logger?: Logger): Promise<EventStore> {
   if (eventStoreUrl === undefined) return openEmbeddedEventStore({ dir: dataDir });
+  const { EventStoreDbError, openEventStoreDb } = await import('./adapters/eventstoredb/eventStore.js');
   try {
     return await openEventStoreDb({ url: eventStoreUrl, ...(logger === undefined ? {} : { logger }) });
   } catch (error) {
@@ -45,7 +43,7 @@ export async function openEventStore({ dataDir, eventStoreUrl }: Pick<EngineSett
  * @throws DataFileError when its file is foreign or damaged; EngineError when its server can't be used, or it was filled from another log
  */
 export async function openReadStore({ dataDir: dir, mongodbUrl: url }: Pick<EngineSettings, 'dataDir' | 'mongodbUrl'>, { logId }: Pick<EventStore, 'logId'>, logger?: Logger): Promise<ReadStore> {
-  const store = url === undefined ? await openEmbeddedReadStore({ dir }) : await openMongoReadStore({ url, ...(logger === undefined ? {} : { logger }) });
+  const store = url === undefined ? await openEmbeddedReadStore({ dir }) : await (await import('./adapters/mongodb.js')).openMongoReadStore({ url, ...(logger === undefined ? {} : { logger }) });
   const filledFrom = await store.boundTo(logId).catch(async (error: unknown) => {
     if (error instanceof UnavailableError) return logId;
     await store.close();
@@ -65,6 +63,9 @@ export async function openEngines(config: EngineSettings, logger: Logger, open: 
   const events = open.add(await openEventStore(config, logger), (store) => store.close());
   const store = open.add(await openReadStore(config, events, logger), (one) => one.close());
   const onError = (err: unknown): void => logger.warn({ err }, 'the bus met an error');
-  const bus = open.add(natsUrl === undefined ? await openEmbeddedBus({ dir, onError }) : await openNatsBus({ url: natsUrl, logId: events.logId, onError }), (one) => one.close());
+  const bus = open.add(
+    natsUrl === undefined ? await openEmbeddedBus({ dir, onError }) : await (await import('./adapters/nats.js')).openNatsBus({ url: natsUrl, logId: events.logId, onError }),
+    (one) => one.close(),
+  );
   return { events, store, bus };
 }

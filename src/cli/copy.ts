@@ -4,7 +4,6 @@ import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
 import { eventLogFile } from '../adapters/embedded/eventStoreLog.js';
-import { openEventStoreDb } from '../adapters/eventstoredb/eventStore.js';
 import { CopyInterruptedError, type CopyProgress, CopyRefusedError, copyLog } from '../commands/copyLog.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
@@ -72,7 +71,7 @@ interface Place {
 }
 
 function placeOf(text: string, option: string): Place {
-  if (/^esdb(\+discover)?:\/\//.test(text)) return { open: async () => openEventStoreDb({ url: text }) };
+  if (/^esdb(\+discover)?:\/\//.test(text)) return { open: async () => (await import('../adapters/eventstoredb/eventStore.js')).openEventStoreDb({ url: text }) };
   // What follows the scheme may hold a password.
   const scheme = /^([\w+.-]+):\/\//.exec(text)?.[1];
   if (scheme !== undefined || text.trim() === '') {
