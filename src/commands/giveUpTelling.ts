@@ -2,15 +2,18 @@
 import { type GiftEvent, giftStream } from '../domain/gift.js';
 import { type NotificationEvent, type NotificationFailed, notificationStream } from '../domain/notification.js';
 import { type Placed, tellingsOf } from '../domain/telling.js';
-import type { EventStore } from '../ports/eventStore.js';
+import type { EventStore, Position } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { handle } from './handle.js';
 
 /** The cause that stands in the notification's stream; the reason stands with the discarding. */
 export const GIVEN_UP = 'given up by support';
 
-/** Gives up every telling of a gift that is not settled. @throws UnavailableError */
-export async function giveUpTelling(events: EventStore, giftId: string, context: CommandContext): Promise<void> {
+/**
+ * Gives up every telling of a gift that is not settled and that was asked for before `before`: what was asked for since is somebody's wish of today.
+ * Again: nothing is left to give up. @throws UnavailableError
+ */
+export async function giveUpTelling(events: EventStore, giftId: string, context: CommandContext, before: Position): Promise<void> {
   const gift = (await events.read(giftStream(giftId))) as unknown as Placed<GiftEvent>[];
   await handle(events, notificationStream(giftId), context, (history) => {
     const given: NotificationFailed[] = [];
@@ -19,6 +22,7 @@ export async function giveUpTelling(events: EventStore, giftId: string, context:
       const { next } = tellingsOf(gift, log);
       if (next.do === 'nothing') return given;
       const { number, ask } = next.do === 'find out' ? next.attempt : next;
+      if (ask.position > before) return given;
       const failed: NotificationFailed = { type: 'NotificationFailed', data: { cause: GIVEN_UP, attempt: number, asked_by: ask.id } };
       given.push(failed);
       log = [...log, { ...failed, id: `${given.length}`, at: context.now, position: '', revision: 0 }];

@@ -44,19 +44,19 @@ export async function findParked(deps: ParkedDeps, idOrEntity: string): Promise<
 
 /** Hands parked work back to its process manager. @throws Refusal `parked_work_not_found`, `work_discarded`; UnavailableError */
 export async function retryParked(deps: ParkedDeps, idOrEntity: string, context: CommandContext, reason: string): Promise<ParkedOutcome> {
-  return decided(deps, idOrEntity, context, async ({ name, work }) => retryWork(name, work, reason));
+  return decided(deps, idOrEntity, context, ({ name, work }) => retryWork(name, work, reason));
 }
 
 /**
- * Takes parked work off the list for good: a person has seen to it. A telling is recorded as failed first, so that nobody will ever tell it on its account.
+ * Takes parked work off the list for good: a person has seen to it. Then a telling is recorded as failed, so that nobody will ever tell it on its account:
+ * only then, for who loses against a retry must not have ended what that one promised. A crash in between is healed by discarding it again.
  * @throws Refusal `parked_work_not_found`, `work_retried`; UnavailableError
  */
 export async function discardParked(deps: ParkedDeps, idOrEntity: string, context: CommandContext, reason: string): Promise<ParkedOutcome> {
-  return decided(deps, idOrEntity, context, async ({ name, work }) => {
-    const events = discardWork(work, reason);
-    if (events.length > 0 && name === 'notification') await giveUpTelling(deps.events, work.entity, context);
-    return events;
-  });
+  const outcome = await decided(deps, idOrEntity, context, ({ work }) => discardWork(work, reason));
+  const discarded = outcome.own ?? outcome.history.findLast(({ type }) => type === 'WorkDiscarded');
+  if (outcome.name === 'notification' && discarded !== undefined) await giveUpTelling(deps.events, outcome.work.entity, context, discarded.position);
+  return outcome;
 }
 
 interface Looked {
@@ -65,12 +65,12 @@ interface Looked {
   readonly last: number;
 }
 
-async function decided(deps: ParkedDeps, idOrEntity: string, context: CommandContext, decide: (found: FoundWork) => Promise<readonly ParkedEvent[]>): Promise<ParkedOutcome> {
+async function decided(deps: ParkedDeps, idOrEntity: string, context: CommandContext, decide: (found: FoundWork) => readonly ParkedEvent[]): Promise<ParkedOutcome> {
   for (let attempt = 1; ; attempt++) {
     const { found, last } = await lookFor(deps, idOrEntity);
     const [earlier] = ownEvents(found.history, context);
     if (earlier !== undefined) return { ...foundThen(found, earlier), own: earlier, replayed: true };
-    const [event] = await decide(found);
+    const [event] = decide(found);
     if (event === undefined) return { ...found, replayed: false };
     try {
       const [own] = await append(deps.events, parkedStream(found.name), recordable([event], context), last);

@@ -97,6 +97,49 @@ test('somebody else is first: it is decided anew, and refused where that was the
   await assert.rejects(retryParked(desk(stubborn), 'r1', context(), 'never'), ConflictError);
 });
 
+/** A log with one telling parked: it has begun, and nobody knows what came of it. */
+function parkedTelling(): MemoryEvents {
+  const events = memoryEvents();
+  events.given('gift-g', { type: 'GiftIssued', data: { transaction_id: 't', index: 0, receiver: { user_id: 'bob' } } });
+  events.given('notification-g', { type: 'NotificationStarted', data: { transaction_id: 't', channel: 'push' } });
+  events.given(parkedStream('notification'), { type: 'WorkParked', data: { entity: 'g', transaction_id: 't', step: 'tell', cause: 'down', event_id: 'e' } });
+  return events;
+}
+const tellings = (events: MemoryEvents): string[] => events.log.filter(({ stream }) => stream === 'notification-g').map(({ type }) => type);
+
+test('a discard that loses against a retry does not end the telling that the retry promised', async () => {
+  const events = parkedTelling();
+  let first = true;
+  events.beforeAppend = async () => {
+    if (!first) return;
+    first = false;
+    await retryParked(desk(events), 'g', context(), 'quicker');
+  };
+  await assert.rejects(discardParked(desk(events), 'g', context(), 'too late'), refused('work_retried'));
+  assert.deepEqual(tellings(events), ['NotificationStarted']);
+});
+
+test('a discard that was cut off before it ended the telling ends it when it is repeated, by the same command or another', async () => {
+  for (const again of ['same', 'other']) {
+    const events = parkedTelling();
+    const given = context();
+    events.beforeAppend = (stream) => {
+      if (stream.startsWith('notification-')) throw new UnavailableError('down');
+    };
+    await assert.rejects(discardParked(desk(events), 'g', given, 'called'), UnavailableError);
+    assert.deepEqual(tellings(events), ['NotificationStarted']);
+    events.beforeAppend = () => undefined;
+    await discardParked(desk(events), 'g', again === 'same' ? given : context(), 'called');
+    assert.deepEqual(tellings(events), ['NotificationStarted', 'NotificationFailed']);
+
+    // What is asked for after it was discarded is no part of it.
+    events.given('notification-g', { type: 'NotificationRequested', data: { transaction_id: 't', attempt: 2, reason: 'in vain' } });
+    await discardParked(desk(events), 'g', context(), 'called');
+    assert.deepEqual(tellings(events).slice(1), ['NotificationFailed', 'NotificationRequested']);
+    assert.equal(events.log.filter(({ type }) => type === 'WorkDiscarded').length, 1);
+  }
+});
+
 test('the same command again changes nothing', async () => {
   const events = parkedLog();
   const given = context();
