@@ -3,7 +3,7 @@ import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { deriveGiftIds, type GiftIds } from './giftIds.js';
 import type { GiftIssued, Receiver } from './gift.js';
 import { evolveLateMoney, type LateMoney, type LateMoneyEvent, NO_LATE_MONEY } from './lateMoney.js';
-import { evolveRefunds, givenBack, giftsInRefunds, type Kept, type RefundEvent, type RefundRequested, type Refunds, type RefundStarted, type NothingRefunded } from './refund.js';
+import { evolveOutside, evolveRefunds, givenBack, giftsInRefunds, type Kept, type RefundEvent, type RefundRequested, type Refunds, type RefundStarted, type NothingRefunded } from './refund.js';
 import { Refusal } from './refusal.js';
 
 /** The stream of a transaction. */
@@ -128,6 +128,7 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
       case 'NothingRefunded':
         return { ...state, refunds: evolveRefunds(state.refunds, event) };
       case 'RefundedAtProvider':
+        return { ...state, refunds: evolveOutside(state.refunds, event.data.charge_id), late: evolveLateMoney(lateMoneyOf(state), event) };
       case 'ProviderRefundSettled':
       case 'DisputeOpened':
       case 'DisputeClosed':

@@ -76,6 +76,8 @@ export type Refund =
       readonly ref?: string;
       /** What the provider said when it refused. */
       readonly code?: string;
+      /** Since its last event somebody gave money of the charge back at the provider itself: that may be this refund, so it is not tried again. */
+      readonly outside?: true;
     }
   | { readonly status: 'nothing'; readonly kept: Kept };
 
@@ -98,12 +100,26 @@ function evolveRefund(refund: Refund | undefined, event: Happened<RefundEvent>):
     case 'GiftsRefunded':
       return refund !== undefined && 'started' in refund ? { ...refund, status: 'refunded', ref: event.data.refund_ref } : refund;
     case 'RefundRefused':
-      return refund !== undefined && 'started' in refund ? { ...refund, status: 'refused', code: event.data.code } : refund;
+      return refund !== undefined && 'started' in refund ? { status: 'refused', started: refund.started, startedAt: refund.startedAt, code: event.data.code } : refund;
     case 'NothingRefunded':
       return { status: 'nothing', kept: event.data.kept };
     default:
       return event satisfies never, refund;
   }
+}
+
+/** Money of the charge was given back at the provider and not by us: it may be what a refund that was refused, or never answered, was about. */
+export function evolveOutside(refunds: Refunds, chargeId: string): Refunds {
+  const after = new Map(refunds);
+  for (const [id, refund] of refunds) {
+    if ((refund.status === 'refused' || refund.status === 'started') && refund.started.charge_id === chargeId) after.set(id, { ...refund, outside: true });
+  }
+  return after;
+}
+
+/** Whether money that was given back at the provider counts as this refund's: the provider had refused it before. Its gifts are cancelled already. */
+export function madeByHand(refund: Refund | undefined): boolean {
+  return refund?.status === 'refused' && refund.outside === true;
 }
 
 /** The gifts that belong to a refund: asked for, or cancelled by it. Those that it has left as they are belong to none. */
@@ -116,10 +132,13 @@ export function giftsInRefunds(refunds: Refunds): Set<string> {
   return held;
 }
 
-/** What of a charge has been given back by us or may be yet, pence: never more than was charged. */
+/**
+ * What of a charge has been given back by us or is being given back, pence: never more than was charged. What the provider refused was not: who makes it by
+ * hand there has made a refund that is none of ours.
+ */
 export function givenBack(refunds: Refunds, chargeId: string): number {
   let sum = 0;
-  for (const refund of refunds.values()) if ('started' in refund && refund.started.charge_id === chargeId) sum += refund.started.amount;
+  for (const refund of refunds.values()) if ('started' in refund && refund.status !== 'refused' && refund.started.charge_id === chargeId) sum += refund.started.amount;
   return sum;
 }
 

@@ -2,6 +2,7 @@
 import { cancel, type IssuedGift } from '../domain/gift.js';
 import { PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../domain/lateMoney.js';
 import type { MadePurchase } from '../domain/purchase.js';
+import { madeByHand } from '../domain/refund.js';
 import { changeGift, type GiftChangeDeps, manyAtOnce, type StandingGift, visitGifts } from './giftChanges.js';
 import type { Seen } from './seen.js';
 
@@ -9,7 +10,8 @@ import type { Seen } from './seen.js';
 const CAUSE = { reason: 'refunded at the provider', refund_id: PROVIDER_REFUND_KEY };
 
 /**
- * Cancels. Gifts whose voucher's code is not out go first, the last of the purchase first. A declined purchase has no gifts.
+ * Cancels. Gifts of a refund that the provider had refused before make up for it first: they are cancelled already, and it was made by hand. Then those
+ * whose voucher's code is not out, the last of the purchase first. A declined purchase has no gifts.
  * @param total all that was given back at the provider, pence
  * @returns what to record of it
  * @throws UnavailableError; ConflictError
@@ -25,10 +27,14 @@ export async function cancelForRefund(deps: GiftChangeDeps, purchase: MadePurcha
     cancelled++;
     if (voucher !== undefined) vouchered++;
   };
+  let byHand = 0;
   await visitGifts(deps, purchase, (found) => {
-    if (found.gift.refundId === CAUSE.refund_id) count(found.gift);
-    else if (found.gift.status === 'issued') candidates.push(found);
+    const { refundId, status } = found.gift;
+    if (refundId === CAUSE.refund_id) count(found.gift);
+    else if (refundId !== undefined && madeByHand(purchase.refunds.get(refundId))) byHand++;
+    else if (status === 'issued') candidates.push(found);
   });
+  cancelled += Math.min(byHand, Math.max(0, wanted - cancelled));
   candidates.sort((one, other) => Number(one.gift.voucher !== undefined) - Number(other.gift.voucher !== undefined) || other.gift.issued.index - one.gift.issued.index);
 
   const reason = { commandId: `provider-refund-${purchase.purchase.transaction_id}`, cause: last };

@@ -7,7 +7,7 @@ import { fold, type Happened } from '../domain/decider.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { type GiftEvent, giftAggregate, type GiftIssued, giftStream } from '../domain/gift.js';
 import { issueGift, leftOfCharge, type Purchase, purchaseAggregate, type PurchaseEvent, startRefund, transactionStream } from '../domain/purchase.js';
-import { cancelForRefund, type Kept, type KeptFor, type RefundRequested, settleRefund, startAgain } from '../domain/refund.js';
+import { cancelForRefund, type Kept, type KeptFor, type RefundRequested, type RefundStarted, settleRefund, startAgain } from '../domain/refund.js';
 import { ConflictError, type EventStore, type Position, type RecordedEvent } from '../ports/eventStore.js';
 import { refundMoney, type RefundMoneyDeps } from './refundMoney.js';
 import { GiveUpError } from './retry.js';
@@ -62,6 +62,7 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
       }
       case 'refused': {
         if (retriedAt === undefined || own.position > retriedAt) throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
+        if (known.outside === true) throw maybeByHand(known.started);
         for (const event of startAgain(known)) await writer.append(stream, event, last.revision, reason);
         break;
       }
@@ -70,6 +71,7 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
         const request = { refund_id, attempt, transaction_id: transactionId, amount, provider, charge_id, payment_reference, started_at: known.startedAt };
         const reply = await refundMoney(deps, request, reason);
         if (reply.outcome === 'never') {
+          if (known.outside === true) throw maybeByHand(known.started);
           for (const event of startAgain(known)) await writer.append(stream, event, last.revision, reason);
         } else {
           for (const event of settleRefund(known, reply)) await writer.append(stream, event, last.revision, { ...reason, simulated: reply.simulated });
@@ -81,6 +83,14 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
     }
   }
   throw new ConflictError(stream, 'any', -1);
+}
+
+/** Paid twice is worse than paid late: whether it is this refund only a person can see. */
+function maybeByHand({ provider, amount }: RefundStarted['data']): GiveUpError {
+  return new GiveUpError(
+    `money was given back at ${provider} itself since this refund of ${amount} pence was last asked for: it may be this one, so it is not asked for again. ` +
+    `Look it up there; where it was not made, make it by hand there; then discard this`,
+  );
 }
 
 /** Cancels them side by side. Those that this refund has cancelled before count. */

@@ -100,6 +100,22 @@ test('money given back at the provider: what is new of it, without our own', () 
   assert.equal(leftOfCharge(after(declined).state), 0);
 });
 
+test('a refund that the provider refused is none of ours, until it is tried again', () => {
+  const noted: PurchaseEvent = { type: 'RefundedAtProvider', data: { provider, charge_id: 'pi_1', amount: 350, total: 350 } };
+  const data = { refund_id: 'r', attempt: 1, gift_ids: ['g'], kept: {}, amount: 350, provider, charge_id: 'pi_1', payment_reference: 'pm' };
+  const ours: PurchaseEvent = { type: 'RefundStarted', data };
+  const refused: PurchaseEvent = { type: 'RefundRefused', data: { refund_id: 'r', attempt: 1, amount: 350, provider, code: 'lost_card' } };
+  const again: PurchaseEvent = { type: 'RefundStarted', data: { ...data, attempt: 2 } };
+  const outside = (...events: PurchaseEvent[]): unknown => (after(charged, ...events).state.refunds.get('r') as { outside?: true }).outside;
+  after(charged, ours, refused).hears(refunded(350)).then(noted);
+  after(charged, ours, refused, noted).hears(refunded(350)).then();
+  after(charged, ours, refused, again).hears(refunded(350)).then();
+  assert.equal(leftOfCharge(after(charged, ours, refused, noted).state), 700, 'the money counts once');
+  assert.deepEqual([outside(ours, noted), outside(ours, refused, noted)], [true, true]);
+  assert.deepEqual([outside(noted, ours), outside(ours, noted, refused), outside(ours, refused, noted, again)], [undefined, undefined, undefined], 'what came before its last event is not it');
+  assert.equal(outside({ type: 'RefundStarted', data: { ...data, charge_id: 'pi_2' } }, noted), undefined);
+});
+
 test('a dispute begins and ends once, in whatever order it is told', () => {
   const begun: LateMoneyEvent = { type: 'DisputeOpened', data: { provider, dispute_id: 'dp', amount: 1050, reason: 'fraudulent' } };
   const ended = (outcome: 'won' | 'lost'): LateMoneyEvent => ({ type: 'DisputeClosed', data: { provider, dispute_id: 'dp', outcome } });

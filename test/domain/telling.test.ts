@@ -17,7 +17,8 @@ const reassigned = (user_id: string): GiftEvent => ({ type: 'GiftReassigned', da
 const started = (of: { attempt?: number; asked_by?: string } = {}): NotificationEvent => ({ type: 'NotificationStarted', data: { transaction_id: 't', channel: 'push', ...of } });
 const sent = (of: { attempt?: number; asked_by?: string } = {}): NotificationEvent => ({ type: 'NotificationSent', data: { channel: 'push', provider: 'p', message_id: 'm', ...of } });
 const failed = (of: { attempt?: number; asked_by?: string } = {}): NotificationEvent => ({ type: 'NotificationFailed', data: { cause: 'c', ...of } });
-const requested = (attempt: number): NotificationEvent => ({ type: 'NotificationRequested', data: { transaction_id: 't', attempt, reason: 'r' } });
+const requested = (attempt: number, gift_revision?: number): NotificationEvent =>
+  ({ type: 'NotificationRequested', data: { transaction_id: 't', attempt, reason: 'r', ...(gift_revision === undefined ? {} : { gift_revision }) } });
 
 test('the issue asks once', () => {
   const { next, hasReceiver, nextNumber } = told(issued());
@@ -55,6 +56,19 @@ test('after a reassignment the new receiver is told, and nobody else', () => {
   assert.equal(overtaken.do === 'begin' && overtaken.ask.receiver, { user_id: 'cat' });
   const fromNobody = told(issued({}), reassigned('cat'), started({ attempt: 1, asked_by: '2' }), sent({ attempt: 1, asked_by: '2' }));
   assert.equal([fromNobody.next.do, fromNobody.hasReceiver], ['nothing', true]);
+});
+
+test('a request that was decided on before a reassignment and came after it tells nobody: the reassignment does', () => {
+  const moved = [issued(), started(), sent(), reassigned('cat'), requested(2, 0)];
+  const { next } = told(...moved);
+  assert.equal(next.do === 'begin' && [next.number, next.ask.id, next.ask.receiver], [2, '4', { user_id: 'cat' }]);
+  const done = [...moved, started({ attempt: 2, asked_by: '4' }), sent({ attempt: 2, asked_by: '4' })];
+  assert.is(told(...done).next.do, 'nothing');
+  const known = told(...done, requested(3, 3)).next;
+  assert.equal(known.do === 'begin' && [known.number, known.ask.id, known.ask.receiver], [3, '8', { user_id: 'cat' }]);
+  assert.is(told(...done, requested(3)).next.do, 'begin', 'where that is not known, by its place in the log');
+  const later = told(...done, requested(3, 3), reassigned('dan')).next;
+  assert.equal(later.do === 'begin' && later.ask.receiver, { user_id: 'dan' });
 });
 
 test('a request after a reassignment tells the new receiver again; a phone number goes with it', () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { CommandContext } from '../../src/commands/context.js';
+import { notePaymentNews } from '../../src/commands/notePaymentNews.js';
 import { discardParked, type ParkedDeps, retryParked } from '../../src/commands/parkedWork.js';
 import { type Bus, RemoteError } from '../../src/ports/bus.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
@@ -218,6 +219,32 @@ test('a refund that the provider refused is tried once more for each retry, also
   await discardParked(desk(house), 'refund-1', context(), 'paid by bank transfer');
   await retryParked(desk(house), 'refund-1', context(), 'it came back');
   await house.until(async () => (await house.all('WorkParked')).length === 3);
+});
+
+test('a refund that the provider refused and that was made by hand there is not paid again by a retry, and costs no other gift', async ({ house }) => {
+  await house.work();
+  const asked: unknown[] = [];
+  const bus = answering(house.bus, 'payments.refund', (payload) => (asked.push(payload['refund_id']), undefined));
+  house.process({ bus });
+  const { transactionId, giftIds } = await house.buy([{}, {}, {}], { reference: 'pm_card_refundFail' });
+  const [first = '', second = '', third = ''] = giftIds;
+  await house.until(async () => (await house.all('GiftIssued')).length === 3);
+  await house.append(`transaction-${transactionId}`, 'RefundRequested', { refund_id: 'refund-1', gift_ids: [first], voided: false, reason: 'wrong product' });
+  await house.until(async () => (await house.all('WorkParked')).length === 1);
+  const hears = async (total: number): Promise<unknown> => notePaymentNews(house.events, transactionId, { provider: 'simulated', kind: 'refunded', charge_id: `ch_simulated_${transactionId}`, total }, context());
+  await hears(250);
+  await house.until(async () => (await house.all('ProviderRefundSettled')).length === 1);
+  assert.equal((await house.all('ProviderRefundSettled'))[0]?.data, { total: 250, cancelled: 1, vouchered: 0, difference: 0 });
+  await retryParked(desk(house), 'refund-1', context(), 'the bank says yes');
+  await house.until(async () => (await house.all('WorkParked')).length === 2);
+  assert.match(JSON.stringify((await house.all('WorkParked'))[1]?.data), 'may be this one, so it is not asked for again');
+  assert.equal(asked, ['refund-1']);
+  for (const id of [second, third]) assert.equal(await house.types(`gift-${id}`), ['GiftIssued']);
+  // More than its own: that is another gift's.
+  await hears(500);
+  await house.until(async () => (await house.all('ProviderRefundSettled')).length === 2);
+  assert.equal((await house.all('ProviderRefundSettled'))[1]?.data, { total: 500, cancelled: 2, vouchered: 0, difference: 0 });
+  assert.equal([await house.types(`gift-${second}`), await house.types(`gift-${third}`)], [['GiftIssued'], ['GiftIssued', 'GiftCancelled']]);
 });
 
 test('late money: what falls short is parked again by a retry until it is discarded; a dispute is answered by it', async ({ house }) => {

@@ -156,6 +156,21 @@ test('an attempt that is a day old and never reached the provider is made anew, 
   assert.is(await refOf(house), 're_simulated_old_2');
 });
 
+test('an attempt that never reached the provider is not made anew where money was given back there meanwhile', async ({ house }) => {
+  const bought = await house.buy([{}, {}]);
+  const stream = `transaction-${bought.transactionId}`;
+  const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
+  await house.append(stream, 'PaymentCharged', { amount: 500, provider: 'simulated', charge_id: 'c' });
+  for (const [index, id] of bought.giftIds.entries()) await house.append(`gift-${id}`, 'GiftIssued', { transaction_id: bought.transactionId, index, receiver: {} });
+  await house.append(stream, 'RefundStarted', { refund_id: 'old', attempt: 1, gift_ids: [], kept: {}, amount: 250, provider: 'simulated', charge_id: 'c', payment_reference: 'x' }, hoursAgo(21));
+  await house.append(stream, 'RefundedAtProvider', { provider: 'simulated', charge_id: 'c', amount: 250, total: 250 });
+  await house.work();
+  house.process();
+  await ended(house, 1);
+  assert.match((await house.all('WorkParked')).map(({ data }) => (data as { cause: string }).cause).join(), 'money was given back at simulated itself since this refund of 250 pence was last asked for');
+  assert.is((await house.all('RefundStarted')).length, 1);
+});
+
 for (const moment of ['before', 'after'] as const) {
   test(`dying ${moment} any one effect gives back once`, async ({ house }) => {
     const providers = await openRealProviders();

@@ -175,6 +175,28 @@ test('two who ask at once: one of them is refused, and nobody is told twice', as
   assert.is(sent(house).length, (await house.all('NotificationSent')).length);
 });
 
+test('a resend that is overtaken by a reassignment tells the new receiver no second time', async ({ house }) => {
+  user(house, 'cat', '+447700900007');
+  house.process();
+  const { giftIds: [giftId = ''] } = await house.buy([phone(1)]);
+  await told(house, 1);
+  const overtaken: ReassignDeps = { ...desk(house), events: {
+    ...house.events,
+    append: async (...args) => {
+      await reassignGift(desk(house), giftId, context(), { user_id: 'cat' }, 'wrong person');
+      return house.events.append(...args);
+    },
+  } };
+  await resendGift(overtaken, giftId, context(), 'did not arrive');
+  await house.until(async () => (await house.all('NotificationRequested')).length === 1);
+  await told(house, 2);
+  await sleep(50);
+  assert.equal(sent(house), ['001', '007']);
+  await resendGift(desk(house), giftId, context(), 'did not arrive');
+  await told(house, 3);
+  assert.equal(sent(house), ['001', '007', '007'], 'who is asked for now is told');
+});
+
 test('a bus that loses, repeats, reorders and delays: each is told once', async ({ house }) => {
   house.process({ bus: faultyBus(house.bus, 7) });
   const { giftIds } = await house.buy(Array.from({ length: 6 }, (_, n) => phone(n)));

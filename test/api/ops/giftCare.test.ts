@@ -36,7 +36,7 @@ test('a receiver is told again, once for each time it is asked for; who and why 
   const gift = await buyOne(service, 'latte', { user_id: 'bob' });
   await told(gift, 1);
   const first = await care(shortcodeOf(gift), 'resend', {}, 'resend-once');
-  assert.deepEqual([first.status, typesOf(first.json.data), first.json.data.events[0].data.attempt], [200, ['NotificationRequested'], 2], first.text);
+  assert.deepEqual([first.status, typesOf(first.json.data), first.json.data.events[0].data.attempt, first.json.data.events[0].data.gift_revision], [200, ['NotificationRequested'], 2, 0], first.text);
   await told(gift, 2);
   const again = await care(shortcodeOf(gift), 'resend', {}, 'resend-once');
   assert.deepEqual([again.headers.get('idempotent-replayed'), again.json], ['true', first.json]);
