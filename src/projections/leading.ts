@@ -3,7 +3,7 @@ import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore, StoredRecord } from '../ports/readStore.js';
-import { asBuild, REBUILDS, sameVersion, type Rebuild } from './builds.js';
+import { asBuild, REBUILDS, rebuildOf, sameVersion, type Rebuild } from './builds.js';
 import { type FeedOptions, runFeed } from './feed.js';
 import { type Lease, pause } from './lease.js';
 import { paced, type Pace } from './pace.js';
@@ -15,6 +15,8 @@ import { groupsByPlace, openUnits } from './units.js';
 
 /** How often it looks for rebuilds and repairs that it is asked for, in ms. */
 const ORDERS_MS = 400;
+/** Each so many of these looks it also looks what readers use. */
+const USE_LOOKS = 5;
 /** How long a rebuild that could not be taken over waits for the next attempt, in ms. */
 const JOIN_AGAIN_MS = 5_000;
 /** How often it looks for builds that nobody needs any more, in ms. */
@@ -69,6 +71,8 @@ export async function lead(options: LeadOptions): Promise<void> {
   const background = new Set<Promise<void>>();
   let failure: { readonly error: unknown } | undefined;
   let turn = new AbortController();
+  /** How many swaps were begun, and ended. */
+  const swaps = { begun: 0, ended: 0 };
 
   function changed(): void {
     for (const unit of units) {
@@ -96,7 +100,8 @@ export async function lead(options: LeadOptions): Promise<void> {
     onProgress();
     for (const unit of ready) {
       if (unit.caughtUp) continue;
-      const { left, refused } = await swapIn(unit, units, { store, lease, logger });
+      swaps.begun += 1;
+      const { left, refused } = await swapIn(unit, units, { store, lease, logger }).finally(() => (swaps.ended += 1));
       const { name } = unit.projection;
       if (refused === true) leave(unit);
       else if (left !== undefined && sameVersion(left.projection.version, unit.projection.version)) beginBeside(() => retire(left));
@@ -158,8 +163,8 @@ export async function lead(options: LeadOptions): Promise<void> {
     for (const [key, order] of orders) {
       const unit = served(order.value.name);
       if (unit !== undefined && stands(unit, order.value)) {
-        await carryOut(unit, order, { store, events });
-        logger.info({ projection: unit.checkpoint, documents: order.value.documents.length }, 'projector: documents were put right');
+        await carryOut(unit, order, { store, events, lease });
+        logger.info({ projection: unit.checkpoint, documents: order.value.documents.length }, 'projector: an order to repair documents was dealt with');
         orders.delete(key);
       }
     }
@@ -218,8 +223,21 @@ export async function lead(options: LeadOptions): Promise<void> {
     }
     if (over.aborted || !lease.held) return;
     if (rebuild.kind === 'rebuild') await dropBuild(store, name, rebuild.target);
-    await store.records.delete(REBUILDS + name);
+    // Another may have been asked for meanwhile.
+    const record = await rebuildOf(store, name);
+    if (record?.value.target === rebuild.target && record.value.state === 'leaving') await store.records.delete(record.key, record.version);
     logger.info({ projection: name, build: rebuild.target }, 'projector: a rebuild was aborted');
+  }
+
+  /** What an earlier leader, cut off in the middle of a swap, may bring to its end at any time: then units are opened anew, or nobody would keep up what readers use. */
+  async function lookWhatIsUsed(): Promise<void> {
+    for (const name of new Set(units.map(({ projection }) => projection.name))) {
+      const { begun, ended } = swaps;
+      const active = await store.active(name);
+      if (begun !== ended || begun !== swaps.begun || !units.some((unit) => unit.projection.name === name && unit.active !== active)) continue;
+      logger.warn({ projection: name, active }, 'projector: readers use another build than this process knew of, beginning anew');
+      ending.abort();
+    }
   }
 
   /** Looks for what it is asked to do. */
@@ -248,8 +266,9 @@ export async function lead(options: LeadOptions): Promise<void> {
 
   async function lookNowAndThen(): Promise<void> {
     let failing = false;
-    while (!over.aborted) {
+    for (let looks = 1; !over.aborted; looks++) {
       try {
+        if (looks % USE_LOOKS === 0) await lookWhatIsUsed();
         await look();
         failing = false;
       } catch (error) {

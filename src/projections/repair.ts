@@ -64,7 +64,7 @@ export async function repair(deps: RebuildDeps, projection: Projection, ids: rea
   if (unknown.length > 0) throw new RepairRefusedError(`${name} has no document ${namedShortly(unknown)}, nor does the log know any`);
 
   const keys: string[] = [];
-  for (const order of ordersOf(name, wanted, documents, through)) keys.push(await placeOrder(store, order));
+  for (const order of ordersOf({ name, build: active, through: through ?? null }, wanted, documents)) keys.push(await placeOrder(store, order));
   const began = performance.now();
   const outcomes = new Map<string, RepairOutcome>();
   const done = async (): Promise<boolean> => {
@@ -100,21 +100,21 @@ async function servedIds(store: ReadStore, build: Projection, ids: readonly stri
   return new Set(found.flatMap((document) => (document === undefined ? [] : [document.id])));
 }
 
-function* ordersOf(name: string, ids: readonly string[], folded: ReadonlyMap<string, RepairOrder['documents'][number]['document']>, through: string | undefined): Generator<RepairOrder> {
+function* ordersOf(what: Omit<RepairOrder, 'documents'>, ids: readonly string[], folded: ReadonlyMap<string, RepairOrder['documents'][number]['document']>): Generator<RepairOrder> {
   let documents: RepairOrder['documents'][number][] = [];
   let bytes = 0;
   for (const id of ids) {
     const document = folded.get(id) ?? null;
     const size = atMostBytes(document);
     if (documents.length === ORDER.documents || (documents.length > 0 && bytes + size > ORDER.bytes)) {
-      yield { name, documents, through: through ?? null };
+      yield { ...what, documents };
       documents = [];
       bytes = 0;
     }
     documents.push({ id, document });
     bytes += size;
   }
-  if (documents.length > 0) yield { name, documents, through: through ?? null };
+  if (documents.length > 0) yield { ...what, documents };
 }
 
 /** Before the names of the records of what a verification found. */

@@ -6,9 +6,12 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { Correction, ReadStore, StoredDocument, StoredRecord } from '../ports/readStore.js';
+import { buildText, sameVersion } from './builds.js';
 import { foldSome } from './foldSome.js';
+import type { Lease } from './lease.js';
 import { forgetQuarantine, isQuarantined, recordQuarantine } from './quarantine.js';
 import type { Unit } from './unit.js';
+import { LeaseLostError } from './writer.js';
 
 /** Before the names of the records of orders. */
 export const REPAIRS = 'repair/';
@@ -28,6 +31,8 @@ export interface RepairOutcome {
 export interface RepairOrder {
   /** The projection's name. */
   readonly name: string;
+  /** The number of the build that they were folded for: another version's documents have another shape. */
+  readonly build: number;
   /** `document: null`: the log knows nothing of it. */
   readonly documents: readonly { readonly id: string; readonly document: StoredDocument | null }[];
   /** The documents are as the log says up to here. */
@@ -50,22 +55,41 @@ export async function openOrders({ records }: Pick<ReadStore, 'records'>): Promi
   return (await records.list<RepairOrder>(REPAIRS)).filter(({ value }) => value.outcomes === undefined && value.failure === undefined);
 }
 
-/** Carries an order out on the unit that readers use, which stands at or past the order's position. @throws UnavailableError */
-export async function carryOut(unit: Unit, { key, value: order, version }: StoredRecord<RepairOrder>, { store, events }: { readonly store: ReadStore; readonly events: EventStore }): Promise<void> {
+/** What carrying out needs. */
+export interface CarryOutDeps {
+  readonly store: ReadStore;
+  readonly events: EventStore;
+  readonly lease: Pick<Lease, 'held'>;
+}
+
+/**
+ * Carries an order out on the unit that readers use, which stands at or past the order's position; or notes in it why that can't be done.
+ * @throws LeaseLostError, UnavailableError: then some of it may have been done, and the order stays open
+ */
+export async function carryOut(unit: Unit, { key, value: order, version }: StoredRecord<RepairOrder>, { store, events, lease }: CarryOutDeps): Promise<void> {
+  const end = async (result: Pick<RepairOrder, 'outcomes' | 'failure'>): Promise<void> => {
+    await store.records.put(key, { ...order, documents: [], ...result } satisfies RepairOrder, { expected: version, expiresAt: Date.now() + ORDER_MS });
+  };
+  const otherWriter = async (missed: readonly string[]): Promise<void> => end({ failure: `somebody else wrote ${missed.join(', ')} meanwhile` });
+
+  if (!sameVersion(order.build, unit.projection.version)) return end({ failure: `${buildText(unit.projection.version)} is in use by now, and the documents were folded by another version` });
   const ids = order.documents.map(({ id }) => id);
   const known = new Map(order.documents.flatMap(({ id, document }) => (document === null ? [] : [[id, document] as const])));
   const wanted = await foldSome({ events, projection: unit.projection, ids: new Set(ids), documents: known, after: order.through ?? undefined, through: unit.stored });
   const standing = await store.getMany(unit.collection, ids);
+  const ahead = await aheadOf(unit, standing, events);
+  if (ahead.length > 0) return otherWriter(ahead);
   const corrections = ids.flatMap((id, index): Correction[] => {
     const [before, after] = [standing[index], wanted.get(id)];
     return isDeepStrictEqual(before, after) ? [] : [{ id, expected: before?.position, document: after }];
   });
+  if (!lease.held) throw new LeaseLostError();
   const made = await store.correct(unit.collection, corrections);
+  unit.cache.clear();
+  // Also where nothing differs: an earlier attempt may have changed documents without hearing of it.
+  await raiseEdition(store, order.name);
   const missed = corrections.filter((_, index) => made[index] !== true).map(({ id }) => id);
-  if (missed.length > 0) {
-    await store.records.put(key, { ...order, documents: [], failure: `somebody else wrote ${missed.join(', ')} meanwhile` } satisfies RepairOrder, { expected: version, expiresAt: Date.now() + ORDER_MS });
-    return;
-  }
+  if (missed.length > 0) return otherWriter(missed);
   const changed = new Set(corrections.map(({ id }) => id));
   const outcomes: RepairOutcome[] = [];
   for (const id of ids) {
@@ -79,9 +103,18 @@ export async function carryOut(unit: Unit, { key, value: order, version }: Store
     unit.quarantined = unit.quarantined.filter(({ documentId }) => documentId !== id);
     outcomes.push({ id, outcome: !changed.has(id) ? 'same' : after === undefined ? 'removed' : 'repaired' });
   }
-  unit.cache.clear();
-  if (changed.size > 0) await raiseEdition(store, order.name);
-  await store.records.put(key, { ...order, documents: [], outcomes } satisfies RepairOrder, { expected: version, expiresAt: Date.now() + ORDER_MS });
+  return end({ outcomes });
+}
+
+/**
+ * Those that stand beyond what the unit has stored: the next leader wrote them, or a write that was broken off before its checkpoint; what was folded up to there
+ * would put them back. One that stands where the log has nothing yet was falsified.
+ */
+async function aheadOf({ stored }: Unit, standing: readonly (StoredDocument | undefined)[], events: EventStore): Promise<string[]> {
+  const ahead = standing.flatMap((document) => (document !== undefined && (stored === undefined || document.position > stored) ? [document] : []));
+  if (ahead.length === 0) return [];
+  const end = await events.end();
+  return ahead.filter(({ position }) => end !== undefined && position <= end).map(({ id }) => id);
 }
 
 /** Whoever keeps a read model in memory reads it anew when this has changed: documents have changed that no event tells of. */

@@ -1,7 +1,7 @@
 /** Swapping builds in, and dropping those that nobody needs any more. Only the leading projector does either. */
 import type { Logger } from 'pino';
 import type { ReadStore } from '../ports/readStore.js';
-import { buildOf, formerOf, putFormer, putRebuild, REBUILDS, rankOf, rebuildOf, sameVersion, type Rebuild } from './builds.js';
+import { buildOf, formerOf, putFormer, putRebuild, rankOf, rebuildOf, sameVersion, type Rebuild } from './builds.js';
 import type { Lease } from './lease.js';
 import { checkpointName } from './projection.js';
 import { forgetQuarantined } from './quarantine.js';
@@ -21,7 +21,7 @@ export interface SwapDeps {
 /**
  * Lets readers use the unit's build where it is the one they should: the newest of its name that is run, or the target of a rebuild. Both it and the one they
  * use must stand at the same position, and nothing may be written meanwhile.
- * @returns `left`: readers leave that unit from now on; `refused`: the rebuild was aborted in the meantime.
+ * @returns `left`: readers leave that unit from now on; `refused`: the rebuild was aborted in the meantime, or ended by another, and readers don't use it.
  * @throws LeaseLostError, UnavailableError
  */
 export async function swapIn(unit: Unit, units: readonly Unit[], { store, lease, logger }: SwapDeps): Promise<{ readonly left?: Unit; readonly refused?: true }> {
@@ -34,8 +34,10 @@ export async function swapIn(unit: Unit, units: readonly Unit[], { store, lease,
   const record = await rebuildOf(store, name);
   const target = record?.value.target === version ? record : undefined;
   if (unit.joins === true) {
-    if (target === undefined || (target.value.state !== 'ready' && target.value.state !== 'swapping')) return { refused: true };
-    if ((await putRebuild(store, name, { ...target.value, state: 'swapping' }, target.version)) === undefined) return { refused: true };
+    const wanted = target !== undefined && (target.value.state === 'ready' || target.value.state === 'swapping');
+    const noted = wanted && (await putRebuild(store, name, { ...target.value, state: 'swapping' }, target.version)) !== undefined;
+    // An earlier leader that was cut off while it swapped may have come to the end of it since.
+    if (!noted && (await store.active(name)) !== version) return { refused: true };
   } else if (unit.active !== undefined && units.some((other) => isNewerVersion(other, unit))) {
     unit.caughtUp = true;
     return {};
@@ -53,10 +55,15 @@ export async function swapIn(unit: Unit, units: readonly Unit[], { store, lease,
   return left === undefined ? {} : { left };
 }
 
-/** Ends the record of a rebuild that is in use, and keeps what it replaced for a rollback. @throws UnavailableError */
+/**
+ * Ends the record of a rebuild that is in use, and keeps what it replaced for a rollback; nothing where another stands there by now.
+ * @throws UnavailableError
+ */
 export async function finishSwap(store: ReadStore, name: string, { from, target }: Rebuild): Promise<void> {
+  const record = await rebuildOf(store, name);
+  if (record?.value.target !== target) return;
   if (from !== undefined && sameVersion(from, target)) await putFormer(store, name, { number: from, until: Date.now() + KEEP_FORMER_MS });
-  await store.records.delete(REBUILDS + name);
+  await store.records.delete(record.key, record.version);
 }
 
 function isNewerVersion(other: Unit, unit: Unit): boolean {

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import { giftStream } from '../../src/domain/gift.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { formerOf, putFormer, putRebuild, rebuildOf } from '../../src/projections/builds.js';
+import { asBuild, formerOf, putFormer, putRebuild, rebuildOf } from '../../src/projections/builds.js';
 import { gifts } from '../../src/projections/gifts.js';
 import type { Pace } from '../../src/projections/pace.js';
 import { collectionOf } from '../../src/projections/projection.js';
@@ -12,7 +12,9 @@ import { abortRebuild, beginRebuild, beginRollback, RebuildRefusedError } from '
 import { startRebuilder } from '../../src/projections/rebuilder.js';
 import { toldProgress } from '../../src/projections/rebuildProgress.js';
 import { seeThrough } from '../../src/projections/seeThrough.js';
+import { finishSwap, swapIn } from '../../src/projections/swap.js';
 import { transactions } from '../../src/projections/transactions.js';
+import { openUnit } from '../../src/projections/unit.js';
 import { append, buy, contents, installed, LEASE_TEST_MS, redeem, settled, silent, until } from '../support/projecting.js';
 import { ASKED, buildCollection, depsFor, GIFTS_PROJECTION, inUse, rebuild, restless } from '../support/rebuilding.js';
 
@@ -295,6 +297,63 @@ test('a rebuild that can not be taken over disturbs nobody, and is tried again',
   await until(() => failures > 0);
   await sleep(4_000);
   await inUse(store, target);
+}));
+
+test('a rebuild asked for right after another was aborted is not taken for that one', installed(async ({ events, store, project }) => {
+  await buy(events);
+  const first = await project();
+  await settled(first, events);
+  await first.close();
+  const { target } = await rebuild(depsFor(events, store));
+  assert.is(await abortRebuild(depsFor(events, store), 'gifts', never), 'leaving');
+  let next = 0;
+  const meanwhile: ReadStore = {
+    ...store,
+    async drop(collection) {
+      if (collection.version === target && next === 0) next = (await beginRebuild(store, GIFTS_PROJECTION, ASKED, true)).record.value.target;
+      return store.drop(collection);
+    },
+  };
+  await project({ store: meanwhile });
+  await until(() => next !== 0, 'the leader to drop the aborted one');
+  await sleep(300);
+  const standing = (await rebuildOf(store, 'gifts'))?.value;
+  assert.equal([standing?.target, standing?.state], [next, 'building']);
+  await finishSwap(store, 'gifts', { ...ASKED, target, from: V, kind: 'rebuild', state: 'swapping', attended: true });
+  assert.is((await rebuildOf(store, 'gifts'))?.value.target, next, 'nor when another swap is finished');
+  assert.is(await formerOf(store, 'gifts'), undefined);
+}));
+
+test('a swap that an earlier leader, cut off, ends late is taken over as it is', installed(async ({ events, store, project }) => {
+  await buy(events);
+  const first = await project();
+  await settled(first, events);
+  await first.close();
+  const { target } = await rebuild(depsFor(events, store));
+  const [serving, joining] = [await openUnit(store, GIFTS_PROJECTION), await openUnit(store, asBuild(GIFTS_PROJECTION, target))];
+  joining.joins = true;
+  const swap = async (): ReturnType<typeof swapIn> => swapIn(joining, [serving, joining], { store, lease: { held: true }, logger: silent });
+  await store.records.delete('rebuild/gifts');
+  assert.equal(await swap(), { refused: true }, 'not wanted, and not in use');
+  await store.activate('gifts', target);
+  assert.is((await swap()).left, serving);
+  assert.equal([serving.active, joining.active, joining.caughtUp, serving.follows], [target, target, true, true]);
+}));
+
+test('what readers use is kept up to date, whoever let them use it', installed(async ({ events, store, project }) => {
+  const bought = await buy(events);
+  const first = await project();
+  await settled(first, events);
+  await first.close();
+  const { target } = await rebuild(depsFor(events, store));
+  await store.records.delete('rebuild/gifts');
+  const next = await project();
+  await settled(next, events);
+  await store.ensure(buildCollection(target));
+  await store.activate('gifts', target);
+  const { position } = await redeem(events, bought.gifts[0] ?? '');
+  assert.ok(await store.reached(`gifts@${target}`, position, 5_000));
+  await until(() => next.status().some(({ version, active }) => version === target && active), 'the projector to know');
 }));
 
 test.run();

@@ -4,7 +4,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
 import { giftStream } from '../../src/domain/gift.js';
-import type { StoredDocument } from '../../src/ports/readStore.js';
+import type { ReadStore, StoredDocument } from '../../src/ports/readStore.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { Difference } from '../../src/projections/differences.js';
 import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
 import { FULL_SPEED } from '../../src/projections/pace.js';
@@ -12,8 +13,11 @@ import { asBuild } from '../../src/projections/builds.js';
 import { collectionOf } from '../../src/projections/projection.js';
 import { listQuarantined } from '../../src/projections/quarantine.js';
 import { openReadModel } from '../../src/projections/readModel.js';
+import { carryOut, editionOf, openOrders, placeOrder, type RepairOrder } from '../../src/projections/repairOrders.js';
 import { foundIds, forgetFound, keepFound, repair, RepairRefusedError } from '../../src/projections/repair.js';
+import { openUnit, type Unit } from '../../src/projections/unit.js';
 import { verifyAll, VerifyInterruptedError, type VerifyOptions, VerifyRefusedError, verifySample } from '../../src/projections/verify.js';
+import { LeaseLostError } from '../../src/projections/writer.js';
 import { append, buy, installed, newEvent, redeem, settled, until, type Installation } from '../support/projecting.js';
 import { depsFor, GIFTS_PROJECTION, inUse, rebuild } from '../support/rebuilding.js';
 
@@ -212,6 +216,73 @@ test('an order that meets another writer is told', installed(async (house) => {
   await settled(await project({ store: meddling }), events);
   await falsify(house, gift, () => ({ wrong: true }));
   assert.match(await refusal(outcomes(house, [gift]), RepairRefusedError), /somebody else wrote/);
+}));
+
+/** Gifts bought and folded, with nobody leading by now, and an order for them as it would be carried out. */
+async function ordered({ events, store, project }: Installation, count: number, order: Partial<RepairOrder> = {}): Promise<{ ids: readonly string[]; unit: Unit; key: string; out(how?: { store?: ReadStore; held?: boolean }): Promise<RepairOrder | undefined> }> {
+  const { gifts: ids } = await buy(events, Array.from({ length: count }, () => ({})));
+  const projector = await project();
+  await settled(projector, events);
+  await projector.close();
+  const documents = (await store.getMany(GIFTS, ids)).map((document) => ({ id: document?.id ?? '', document: document ?? null }));
+  const key = await placeOrder(store, { name: 'gifts', build: gifts.version, documents, through: (await events.end()) ?? null, ...order });
+  const unit = await openUnit(store, GIFTS_PROJECTION);
+  return {
+    ids,
+    unit,
+    key,
+    async out({ store: through = store, held = true } = {}) {
+      const [open] = await openOrders(store);
+      assert.ok(open, 'the order is open');
+      if (open !== undefined) await carryOut(unit, open, { store: through, events, lease: { held } });
+      return (await store.records.get<RepairOrder>(key))?.value;
+    },
+  };
+}
+
+test('documents that stand beyond the checkpoint are not put back by a repair', installed(async (house) => {
+  const { events, store } = house;
+  const { ids: [gift = ''], unit, out } = await ordered(house, 1);
+  const { position } = await redeem(events, gift);
+  const before = (await store.get<GiftDocument>(GIFTS, gift)) as StoredDocument<GiftDocument>;
+  const newer = { id: gift, position, body: { ...before.body, claimed_by: 'u7' } };
+  await store.write([{ collection: GIFTS, documents: [newer] }]);
+  assert.ok(position > (unit.stored ?? ''), 'written by the next leader, or before a write was broken off');
+  assert.match((await out())?.failure ?? '', new RegExp(`somebody else wrote ${gift}`));
+  assert.equal(await store.get(GIFTS, gift), newer);
+}));
+
+test('who has lost the lease puts nothing right any more', installed(async (house) => {
+  const { ids: [gift = ''], out } = await ordered(house, 1);
+  await falsify(house, gift, () => ({ wrong: true }));
+  assert.instance(await out({ held: false }).catch((error: unknown) => error), LeaseLostError);
+  assert.equal((await house.store.get<{ wrong?: boolean }>(GIFTS, gift))?.body, { wrong: true });
+  assert.is((await openOrders(house.store)).length, 1, 'the order is for the next leader');
+}));
+
+test('what was folded by another version is not put in place', installed(async (house) => {
+  const { ids: [gift = ''], out } = await ordered(house, 1, { build: gifts.version + 1 });
+  await falsify(house, gift, () => ({ wrong: true }));
+  assert.match((await out())?.failure ?? '', new RegExp(`^version ${gifts.version} is in use by now, .* another version$`));
+  assert.equal((await house.store.get<{ wrong?: boolean }>(GIFTS, gift))?.body, { wrong: true });
+}));
+
+test('what was put right is heard of in memory, also where the answer was lost or only some of it was', installed(async (house) => {
+  const { store } = house;
+  const lost = await ordered(house, 1);
+  await falsify(house, lost.ids[0] ?? '', () => ({ wrong: true }));
+  const before = await editionOf(store, 'gifts');
+  const silentStore: ReadStore = { ...store, correct: async (...args) => store.correct(...args).then(() => Promise.reject(new UnavailableError('the answer was lost'))) };
+  assert.instance(await lost.out({ store: silentStore }).catch((error: unknown) => error), UnavailableError);
+  assert.equal((await lost.out())?.outcomes?.map(({ outcome }) => outcome), ['same']);
+  const after = await editionOf(store, 'gifts');
+  assert.ok(after > before, `${after} after ${before}`);
+
+  const partly = await ordered(house, 2);
+  for (const id of partly.ids) await falsify(house, id, () => ({ wrong: true }));
+  const meddled: ReadStore = { ...store, correct: async (collection, corrections) => [...(await store.correct(collection, corrections.slice(0, 1))), false] };
+  assert.match((await partly.out({ store: meddled }))?.failure ?? '', new RegExp(`somebody else wrote ${partly.ids[1]} `));
+  assert.ok((await editionOf(store, 'gifts')) > after, 'one of them has changed');
 }));
 
 test('what a verification found is kept for the repair', installed(async ({ store }) => {
