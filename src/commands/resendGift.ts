@@ -20,8 +20,10 @@ export async function resendGift(deps: CareDeps, giftId: string, context: Comman
     const { user_id, phone_hash } = gift.issued.receiver;
     if (user_id === undefined && phone_hash === undefined) throw new Refusal('gift_has_no_receiver');
     const { next, nextNumber } = tellingsOf(stream as unknown as Placed<GiftEvent>[], history as unknown as Placed<NotificationEvent>[]);
+    const gift_revision = stream.at(-1)?.revision;
     // Charged and not issued yet: it is told once it is.
-    if (stream.length === 0 || next.do !== 'nothing') throw new Refusal('gift_being_told');
-    return [{ type: 'NotificationRequested', data: { transaction_id: gift.issued.transaction_id, attempt: nextNumber, reason } }];
+    if (gift_revision === undefined || next.do !== 'nothing') throw new Refusal('gift_being_told');
+    // The gift may go to another receiver before this stands in the log: that one is told by its reassignment, and not once more by this.
+    return [{ type: 'NotificationRequested', data: { transaction_id: gift.issued.transaction_id, attempt: nextNumber, gift_revision, reason } }];
   });
 }

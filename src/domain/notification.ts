@@ -40,10 +40,14 @@ export type NotificationUndelivered = DomainEvent<'NotificationUndelivered', {
   readonly cause: string;
 }>;
 
-/** Support wants the receiver told again, once more for each of these. `attempt`: the one that this asks for. */
+/**
+ * Support wants the receiver told again, once more for each of these. `attempt`: the one that this asks for. `gift_revision`: of the last event of the
+ * gift's stream that this was decided on, so of the receiver that is meant; absent in events from before it was kept.
+ */
 export type NotificationRequested = DomainEvent<'NotificationRequested', {
   readonly transaction_id: string;
   readonly attempt: number;
+  readonly gift_revision?: number;
   readonly reason: string;
 }>;
 

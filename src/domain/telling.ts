@@ -67,22 +67,27 @@ export function tellingsOf(gift: readonly Placed<GiftEvent>[], notification: rea
 
 const isSomebody = ({ user_id, phone_hash }: PurchaseReceiver): boolean => user_id !== undefined || phone_hash !== undefined;
 
+type Given = Omit<Ask, 'outdated'> & { readonly revision: number };
+
 /** In order of the log. */
 function asksOf(gift: readonly Placed<GiftEvent>[], notification: readonly Placed<NotificationEvent>[]): Ask[] {
-  const given = gift.flatMap((event): Omit<Ask, 'outdated'>[] => {
-    if (event.type === 'GiftIssued') return isSomebody(event.data.receiver) ? [{ id: event.id, position: event.position, receiver: 'bought' }] : [];
+  const given = gift.flatMap((event): Given[] => {
+    const { id, position, revision } = event;
+    if (event.type === 'GiftIssued') return isSomebody(event.data.receiver) ? [{ id, position, revision, receiver: 'bought' }] : [];
     if (event.type !== 'GiftReassigned') return [];
     const { receiver, phone_number } = event.data;
-    return [{ id: event.id, position: event.position, receiver: phone_number === null ? receiver : { ...receiver, phone_number } }];
+    return [{ id, position, revision, receiver: phone_number === null ? receiver : { ...receiver, phone_number } }];
   });
   const latest = given.at(-1);
-  const outdatedIn = (position: string): boolean => latest !== undefined && position < latest.position;
   const requested = notification.flatMap((event): Ask[] => {
     if (event.type !== 'NotificationRequested') return [];
-    const to = given.findLast(({ position }) => position < event.position);
-    return to === undefined ? [] : [{ id: event.id, position: event.position, receiver: to.receiver, outdated: outdatedIn(event.position) }];
+    const { id, position, data: { gift_revision } } = event;
+    // Whose telling was asked for is what was decided on: a reassignment may have come in between, and asks for itself.
+    const to = given.findLast((one) => (gift_revision === undefined ? one.position < position : one.revision <= gift_revision));
+    return to === undefined ? [] : [{ id, position, receiver: to.receiver, outdated: to !== latest }];
   });
-  return [...given.map((ask) => ({ ...ask, outdated: ask !== latest })), ...requested].sort((one, other) => (one.position < other.position ? -1 : 1));
+  const own = given.map(({ id, position, receiver }, index): Ask => ({ id, position, receiver, outdated: index < given.length - 1 }));
+  return [...own, ...requested].sort((one, other) => (one.position < other.position ? -1 : 1));
 }
 
 function attemptsOf(asks: readonly Ask[], notification: readonly Placed<NotificationEvent>[]): Attempt[] {

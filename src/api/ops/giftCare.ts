@@ -73,7 +73,7 @@ export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps):
       properties: {},
       bodyExample: { reason: 'deleted the message' },
       answered: 'It is asked for; the history shows what comes of it.',
-      example: exampleWith('NotificationRequested', { transaction_id: example.transaction_id, attempt: 2, reason: 'deleted the message' }),
+      example: exampleWith('NotificationRequested', { transaction_id: example.transaction_id, attempt: 2, gift_revision: 0, reason: 'deleted the message' }),
       errors: ['gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired', 'gift_blocked', 'gift_has_no_receiver', 'gift_being_told'],
       run: async (giftId, context, _body, reason) => resendGift(deps, giftId, context, reason),
     },
