@@ -229,6 +229,10 @@ export function openWork(from: Position | undefined): OpenWork {
     purchase: (transactionId) => purchases.get(transactionId)?.work,
     notification: (giftId) => notifications.get(giftId),
     refund: (refundId) => refunds.get(refundId)?.work,
+    refundDone(refundId) {
+      refunds.delete(refundId);
+      forgetParking('refund', refundId);
+    },
     lateMoney: (transactionId) => late.get(transactionId)?.work,
     lateMoneyDone(transactionId, key) {
       const entry = late.get(transactionId);

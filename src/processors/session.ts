@@ -151,6 +151,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     run: async () => {
       if (open.refund(refundId) !== undefined) await refund(shared, transactionId, refundId, open.refund(refundId)?.retriedAt);
     },
+    done: () => open.refundDone(refundId),
   });
 
   const lateMoneyJob = (transactionId: string, key: string): Job => ({

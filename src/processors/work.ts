@@ -27,6 +27,8 @@ export interface OpenWork {
   purchase(transactionId: string): PurchaseWork | undefined;
   notification(giftId: string): NotificationWork | undefined;
   refund(refundId: string): RefundWork | undefined;
+  /** The stream says that this refund is over: of one that was retried after its end no further event tells so. */
+  refundDone(refundId: string): void;
   lateMoney(transactionId: string): LateMoneyWork | undefined;
   /** The stream says that this step of late money is done. */
   lateMoneyDone(transactionId: string, key: string): void;

@@ -191,6 +191,16 @@ test('whoever is to be told again holds the checkpoint back until nothing is lef
   assert.is(open.timesParked('notification', 'g1'), 0, 'what is parked later is parked for the first time');
 });
 
+test('a refund that was retried and is over in its stream holds nothing open', () => {
+  const open = openWork(undefined);
+  open.apply(retried('refund', 'r1', 'refund'));
+  assert.equal([open.size, open.timesParked('refund', 'r1'), open.checkpoint()], [1, 1, undefined]);
+  open.refundDone('r1');
+  assert.equal([open.refund('r1'), open.size, open.timesParked('refund', 'r1'), open.checkpoint()], [undefined, 0, 0, open.position]);
+  open.refundDone('r1');
+  assert.equal([...open.resume()], []);
+});
+
 test('refunds and late money that are retried are open again; of work of unknown processes nothing is known', () => {
   const open = openWork('0000');
   assert.equal(open.apply(retried('refund', 'r1', 'refund')), [{ do: 'refund', refundId: 'r1' }]);

@@ -247,6 +247,23 @@ test('a refund that the provider refused and that was made by hand there is not 
   assert.equal([await house.types(`gift-${second}`), await house.types(`gift-${third}`)], [['GiftIssued'], ['GiftIssued', 'GiftCancelled']]);
 });
 
+test('a retried refund that was over already is closed, and the checkpoint goes past it', async ({ house }) => {
+  await house.work();
+  const process = house.process();
+  const { transactionId, giftIds } = await house.buy([{}]);
+  await house.until(async () => (await house.all('GiftIssued')).length === 1);
+  await house.append(`transaction-${transactionId}`, 'RefundRequested', { refund_id: 'refund-1', gift_ids: giftIds, voided: false, reason: 'wrong product' });
+  await house.until(async () => (await house.all('GiftsRefunded')).length === 1);
+  const parked = { entity: 'refund-1', transaction_id: transactionId, step: 'refund' };
+  await house.append('parked-refund', 'WorkParked', { ...parked, cause: 'the answer came too late', event_id: 'x', times: 1 });
+  await retryParked(desk(house), 'refund-1', context(), 'go');
+  const end = await house.events.end();
+  await house.until(async () => process.status().position === end && process.status().open === 0);
+  await process.close();
+  assert.is(await checkpointAt(house), end);
+  assert.is((await house.all('GiftsRefunded')).length, 1);
+});
+
 test('late money: what falls short is parked again by a retry until it is discarded; a dispute is answered by it', async ({ house }) => {
   await house.work();
   let broken = true;
