@@ -108,16 +108,21 @@ async function rebuildOne(terminal: Terminal, opened: OpenedStores, projection: 
       await attempt(terminal, opened, projection, { ...telling, say, began, begun, onBegun: (target) => (begun = target), onProgress: () => (lostAt = undefined) });
       return;
     } catch (error) {
-      if (!(error instanceof UnavailableError || error instanceof LeaseLostError) || signal.aborted) throw error;
+      if (!(error instanceof UnavailableError || error instanceof LeaseLostError)) throw error;
+      if (signal.aborted) throw stoppedBy(name);
       const now = performance.now();
       if (lostAt === undefined && !telling.json) await writeLines(stderr, [`${printable(error.message)}: waiting for it; the rebuild of ${name} goes on from where it was`]);
       lostAt ??= now;
       if (now - lostAt > PATIENCE_MS) throw error;
       await say('waiting', { cause: error.message });
       await pause(LINE_MS, signal);
+      if (signal.aborted) throw stoppedBy(name);
     }
   }
 }
+
+/** Ctrl-C before it was built. */
+const stoppedBy = (name: string): CommandFailure => interrupted(`interrupted: repeat the command, and the rebuild of ${name} goes on from where it was; --abort ends it`);
 
 interface Attempt extends Telling {
   readonly say: (action: string, more: object) => Promise<void>;
@@ -142,16 +147,15 @@ async function attempt(terminal: Terminal, opened: OpenedStores, projection: Pro
     bar(progress.events, progress.total);
     void say('building', progressJson(progress));
   };
-  const stopped = (): CommandFailure => interrupted(`interrupted: repeat the command, and the rebuild of ${name} goes on from where it was; --abort ends it`);
   const lease = await seizeBuilding(deps, name, signal);
-  if (lease === undefined) throw stopped();
+  if (lease === undefined) throw stoppedBy(name);
   try {
     const { record, resumed } = await begunAt(begun, store, projection, asker);
     const { target, from, state } = record;
     onBegun(target);
     if (state === 'building') {
       const outcome = await build(deps, projection, target, lease, { pace: considerate(store.records), signal, onProgress: tell });
-      if (outcome === 'stopped') throw stopped();
+      if (outcome === 'stopped') throw stoppedBy(name);
       if (outcome === 'aborted') throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
     }
     bar.clear();

@@ -15,13 +15,28 @@ export function processLife(id: number | 'self' = 'self'): string | undefined {
   }
 }
 
-/** Whether that process has certainly ended. One of another machine or container is never known to have; nor has a frozen one. */
+/** Whether that process has certainly ended. One of another machine or container is never known to have; nor is one that this system hides (`hidepid`); nor has a frozen one. */
 export function hasEnded(life: string, own: string | undefined = processLife()): boolean {
   const parts = life.split('/');
   const here = own?.split('/');
   if (parts.length !== 4 || here === undefined || parts[0] !== here[0] || parts[1] !== here[1]) return false;
-  const stat = statOf(Number(parts[2]));
-  return stat === undefined || stat.ended || stat.startedAt !== parts[3];
+  const id = Number(parts[2]);
+  try {
+    const stat = statOf(id);
+    return stat === undefined ? isGone(id) : stat.ended || stat.startedAt !== parts[3];
+  } catch {
+    return false;
+  }
+}
+
+/** Whether there is no such process. Of others' processes `/proc` may show nothing while they live; the system's own word is then that they may not be signalled. */
+function isGone(id: number): boolean {
+  try {
+    process.kill(id, 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
 }
 
 interface Stat {
@@ -31,7 +46,7 @@ interface Stat {
   readonly ended: boolean;
 }
 
-/** `undefined`: there is none. @throws Error when it can't be told */
+/** `undefined`: none is seen. @throws Error when it can't be told */
 function statOf(id: number | 'self'): Stat | undefined {
   let text: string;
   try {

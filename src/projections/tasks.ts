@@ -61,9 +61,6 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
   const keyOf = (kind: TaskKind, projection: string): string => `task/${kind}/${projection}`;
-  const put = async (task: Task): Promise<void> => {
-    await records.put(keyOf(task.kind, task.projection), task, { expiresAt: Date.now() + KEEP_MS });
-  };
 
   async function last<R>(kind: TaskKind, projection: string): Promise<Task<R> | undefined> {
     const task = (await records.get<Task<R>>(keyOf(kind, projection)))?.value;
@@ -79,12 +76,30 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
       const before = await last(asked.kind, asked.projection);
       if (before?.state === 'running') throw new TaskRunningError(`a ${asked.kind} of ${asked.projection} is under way since ${before.at}, asked for by ${before.by}`);
       let task: Task<R> = { id: randomUUID(), ...asked, state: 'running', at: now(), told_at: now(), progress: null, result: null, failure: null };
-      if ((await records.put(key, task, { expected: standing?.version ?? 0, expiresAt: Date.now() + KEEP_MS })) === undefined) {
+      let version = await records.put(key, task, { expected: standing?.version ?? 0, expiresAt: Date.now() + KEEP_MS });
+      if (version === undefined) {
         throw new TaskRunningError(`a ${asked.kind} of ${asked.projection} was begun in this moment by somebody else`);
       }
-      const telling = setInterval(() => {
+      /** Keeps how it stands. What has been begun since, by whoever took this one for dead, stays. */
+      const keep = async (): Promise<void> => {
         task = { ...task, told_at: now() };
-        put(task).catch((error: unknown) => logger.debug({ err: error }, 'could not tell how far a task is'));
+        for (;;) {
+          const kept = await records.put(key, task, { expected: version ?? 0, expiresAt: Date.now() + KEEP_MS });
+          if (kept !== undefined) {
+            version = kept;
+            return;
+          }
+          // An earlier word whose outcome was unknown may have been stored after all; then the record is still this task's.
+          const record = await records.get<Task>(key);
+          if (record?.value.id !== task.id) throw new Error(`another ${asked.kind} of ${asked.projection} has taken its place`);
+          version = record.version;
+        }
+      };
+      let telling: Promise<void> | undefined;
+      const timing = setInterval(() => {
+        telling ??= keep()
+          .catch((error: unknown) => logger.debug({ err: error }, 'could not tell how far a task is'))
+          .finally(() => (telling = undefined));
       }, TELL_MS);
       const done = work(closing.signal, (share) => (task = { ...task, progress: share })).then(
         (result) => (task = closing.signal.aborted ? { ...task, state: 'interrupted' } : { ...task, state: 'done', result, progress: 1 }),
@@ -95,9 +110,10 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
           task = closing.signal.aborted ? { ...task, state: 'interrupted' } : { ...task, state: 'failed', failure };
         },
       ).then(async () => {
-        clearInterval(telling);
-        task = { ...task, told_at: now() };
-        await put(task).catch((error: unknown) => logger.warn({ err: error, task: asked.kind }, 'what became of a task could not be kept'));
+        clearInterval(timing);
+        // One word at a time: an earlier one that is still on its way must not come after the last.
+        await telling;
+        await keep().catch((error: unknown) => logger.warn({ err: error, task: asked.kind }, 'what became of a task could not be kept'));
         running.delete(done);
       });
       running.add(done);

@@ -7,19 +7,30 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
 import { openMongoReadStore } from '../../src/adapters/mongodb.js';
+import type { ReadStore } from '../../src/ports/readStore.js';
 import { rebuildOf } from '../../src/projections/builds.js';
 import { gifts } from '../../src/projections/gifts.js';
 import { startProjector } from '../../src/projections/projector.js';
 import { generateHistory } from '../../bench/support/history.js';
-import { gift, sink } from '../support/cli.js';
+import { gift, type Ran, sink } from '../support/cli.js';
 import { type MongoServer, mongoMissing, startMongo } from '../support/mongoServer.js';
-import { silent, until } from '../support/projecting.js';
+import { silent } from '../support/projecting.js';
+import { eventually } from '../support/service.js';
 
 const test = suite('a rebuild whose engine is lost');
 const NAME = 'it waits for the engine and goes on from where it was';
+/** For a server that has to share the processor. */
+const PATIENCE_MS = 30_000;
+const INTERRUPTED = 'interrupted while it waits, it says how it goes on';
 let server: MongoServer;
 
-async function lost(): Promise<void> {
+interface Lost {
+  readonly env: Readonly<Record<string, string>>;
+  readonly store: ReadStore;
+}
+
+/** Begins a rebuild that goes slowly; the server is there, and some of it is stored. */
+async function building(go: (lost: Lost) => Promise<void>, begin: (env: Lost['env']) => unknown): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), 'cli-lost-'));
   server = await startMongo({ durable: true });
   const env = { DATA_DIR: dir, MONGODB_URL: `${server.url}gift` };
@@ -31,29 +42,16 @@ async function lost(): Promise<void> {
   try {
     const projector = await startProjector({ events, store, projections: [gifts], logger: silent, holder: 'first' });
     try {
-      await until(() => projector.status().every(({ caughtUp }) => caughtUp), 'the projector');
+      await eventually(async () => (projector.status().every(({ caughtUp }) => caughtUp) ? true : undefined), PATIENCE_MS);
     } finally {
       await projector.close();
     }
     // Requests are answered meanwhile, as far as it can tell: it goes slowly.
     await store.records.put('serving/somebody', { requests: 100, delayMs: 50 });
-    const err = sink();
-    const running = gift(env, ['projections', 'rebuild', 'gifts', '--json'], { stderr: err.stream });
+    begin(env);
     const stored = async (): Promise<string | undefined> => store.checkpoint(`gifts@${(await rebuildOf(store, 'gifts'))?.value.target ?? 0}`);
-    await until(async () => (await stored()) !== undefined, 'some of it to be stored');
-    const target = (await rebuildOf(store, 'gifts'))?.value.target;
-    server.signal('SIGKILL');
-    await sleep(1_000);
-    await server.restart();
-    await until(async () => (await store.records.delete('serving/somebody').catch(() => undefined)) !== undefined, 'the server to be back');
-    const { code, records } = await running;
-    const lines = records();
-    assert.is(code, 0, err.text());
-    assert.ok(lines.some(({ action }) => action === 'waiting'), 'it says that it waits');
-    assert.equal([lines.at(-1)?.['action'], lines.at(-1)?.['build'], lines.at(-1)?.['resumed']], ['done', target, true]);
-    const again = await gift(env, ['projections', 'rebuild', 'gifts', '--json']);
-    assert.is(lines.at(-1)?.['events'], again.records().at(-1)?.['events'], 'each event counts once');
-    assert.is((await gift(env, ['projections', 'verify', 'gifts'])).code, 0);
+    await eventually(stored, PATIENCE_MS);
+    await go({ env, store });
   } finally {
     await store.close();
     await events.close();
@@ -62,12 +60,47 @@ async function lost(): Promise<void> {
   }
 }
 
+async function lost(): Promise<void> {
+  const err = sink();
+  let running: Promise<Ran> | undefined;
+  await building(async ({ env, store }) => {
+    const target = (await rebuildOf(store, 'gifts'))?.value.target;
+    server.signal('SIGKILL');
+    await sleep(1_000);
+    await server.restart();
+    await eventually(async () => store.records.delete('serving/somebody').catch(() => undefined), PATIENCE_MS);
+    const { code, records } = (await running) as Ran;
+    const lines = records();
+    assert.is(code, 0, err.text());
+    assert.ok(lines.some(({ action }) => action === 'waiting'), 'it says that it waits');
+    assert.equal([lines.at(-1)?.['action'], lines.at(-1)?.['build'], lines.at(-1)?.['resumed']], ['done', target, true]);
+    const again = await gift(env, ['projections', 'rebuild', 'gifts', '--json']);
+    assert.is(lines.at(-1)?.['events'], again.records().at(-1)?.['events'], 'each event counts once');
+    assert.is((await gift(env, ['projections', 'verify', 'gifts'])).code, 0);
+  }, (env) => (running = gift(env, ['projections', 'rebuild', 'gifts', '--json'], { stderr: err.stream })));
+}
+
+async function interrupted(): Promise<void> {
+  const stop = new AbortController();
+  const err = sink(true);
+  let running: Promise<Ran> | undefined;
+  await building(async () => {
+    server.signal('SIGKILL');
+    await eventually(async () => (err.text().includes('waiting for it') ? true : undefined), PATIENCE_MS);
+    stop.abort();
+    assert.is((await running)?.code, 130, err.text());
+    assert.match(err.text(), /interrupted: repeat the command, and the rebuild of gifts goes on from where it was/);
+  }, (env) => (running = gift(env, ['projections', 'rebuild', 'gifts'], { stderr: err.stream, signal: stop.signal })));
+}
+
 const missing = mongoMissing();
-if (missing === undefined) {
-  test(NAME, lost);
-} else {
-  console.log(`skipped: ${NAME}: ${missing}`);
-  test.skip(NAME, lost);
+for (const [name, body] of [[NAME, lost], [INTERRUPTED, interrupted]] as const) {
+  if (missing === undefined) {
+    test(name, body);
+  } else {
+    console.log(`skipped: ${name}: ${missing}`);
+    test.skip(name, body);
+  }
 }
 
 test.run();

@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { hasEnded, processLife } from '../../src/projections/processLife.js';
@@ -39,6 +41,35 @@ if (own === undefined) {
   test('another process under the same id is another', () => {
     const [boot, space, id, startedAt] = own.split('/');
     assert.ok(hasEnded([boot, space, id, Number(startedAt) + 1].join('/')));
+  });
+
+  test('one that the system hides, or does not let us look at, is not known to have ended', () => {
+    const [boot, space] = own.split('/');
+    const fault = (code: string): Error => Object.assign(new Error(code), { code });
+    const { kill } = process;
+    const { readFileSync } = fs;
+    /** What becomes of looking at a process's `stat`, and of asking whether it is there. */
+    const looked = (stat: string, asked: string | undefined): boolean => {
+      process.kill = () => {
+        if (asked === undefined) return true;
+        throw fault(asked);
+      };
+      fs.readFileSync = (() => {
+        throw fault(stat);
+      }) as unknown as typeof readFileSync;
+      syncBuiltinESMExports();
+      try {
+        return hasEnded(`${boot}/${space}/4711/1`, own);
+      } finally {
+        process.kill = kill;
+        fs.readFileSync = readFileSync;
+        syncBuiltinESMExports();
+      }
+    };
+    for (const [stat, asked, ended] of [
+      ['ENOENT', 'ESRCH', true], ['ESRCH', 'ESRCH', true], ['ENOENT', 'EPERM', false], ['ENOENT', undefined, false], ['ESRCH', undefined, false],
+      ['EPERM', 'EPERM', false], ['EACCES', 'ESRCH', false],
+    ] as const) assert.is(looked(stat, asked), ended, `${stat}, then ${asked ?? 'it is there'}`);
   });
 
   test('of another machine, another start of it, another container, or of one whose life is not told, nothing is known', () => {

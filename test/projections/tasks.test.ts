@@ -113,4 +113,68 @@ test('a store that does not answer is told in the log, and the work goes on', as
   assert.ok(lines.some((line) => line.includes('how far a task is')) && lines.some((line) => line.includes('could not be kept')), lines.join(''));
 });
 
+test('a word that it lives, still on its way when it is done, does not come after the result', async () => {
+  const { records } = opened();
+  let words = 0;
+  const slow: typeof records = {
+    ...records,
+    async put(key, value, options) {
+      if ((value as Task).state === 'running' && ++words === 2) await sleep(300);
+      return records.put(key, value, options);
+    },
+  };
+  const tasks = openTasks({ records: slow }, pino({ level: 'silent' }), now);
+  const { work, end } = held('the result');
+  await tasks.begin(ASKED, work, OPTIONS);
+  for (let wait = 0; wait < 300 && words < 2; wait++) await sleep(10);
+  end();
+  await sleep(20);
+  await tasks.close();
+  await sleep(350);
+  const done = await tasks.last('verification', 'gifts');
+  assert.equal([words, done?.state, done?.result], [2, 'done', 'the result']);
+});
+
+test('one that was frozen does not overwrite what was begun since', async () => {
+  const { tasks, another, records, lines } = opened();
+  const first = held('late');
+  const frozen = await tasks.begin(ASKED, first.work, OPTIONS);
+  await records.put('task/verification/gifts', { ...frozen, told_at: new Date(Date.now() - 11_000).toISOString() });
+  const second = held('in time');
+  const successor = await another.begin({ ...ASKED, by: 'aud' }, second.work, OPTIONS);
+  await sleep(1_100);
+  assert.is((await another.last('verification', 'gifts'))?.id, successor.id, 'its word that it lives');
+  second.end();
+  await sleep(20);
+  await another.close();
+  first.end();
+  await sleep(20);
+  await tasks.close();
+  const last = await another.last('verification', 'gifts');
+  assert.equal([last?.id, last?.state, last?.result], [successor.id, 'done', 'in time'], 'its result');
+  assert.ok(lines.some((line) => line.includes('another verification of gifts has taken its place')), lines.join(''));
+});
+
+test('a word that was stored though its answer was lost does not stop the following ones', async () => {
+  const { records } = opened();
+  let lost = 0;
+  const shaky: typeof records = {
+    ...records,
+    async put(key, value, options) {
+      const version = await records.put(key, value, options);
+      if ((value as Task).state === 'running' && version === 2 && ++lost === 1) throw new UnavailableError('cut off', { outcomeUnknown: true });
+      return version;
+    },
+  };
+  const tasks = openTasks({ records: shaky }, pino({ level: 'silent' }), now);
+  const { work, end } = held('the result');
+  await tasks.begin(ASKED, work, OPTIONS);
+  for (let wait = 0; wait < 300 && lost === 0; wait++) await sleep(10);
+  end();
+  await sleep(20);
+  await tasks.close();
+  const done = await tasks.last('verification', 'gifts');
+  assert.equal([lost, done?.state, done?.result], [1, 'done', 'the result']);
+});
+
 test.run();
