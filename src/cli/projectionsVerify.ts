@@ -159,14 +159,20 @@ async function runRepair(terminal: Terminal, name: string, { id: named, found, r
       if (ids.length === 0) throw new CommandFailure(`the last verification of ${name} found nothing, or none was made in the last week: gift projections verify ${name}`);
       const { recorder, asker } = cliAccess(events);
       const request = accessRequest('gift projections repair', { name, ids }, { personal: false, reason: why });
-      const outcomes = await repair(depsOf(opened), projection, ids, {
-        pace: considerate(store.records),
-        signal: terminal.signal,
-        onProgress: (counted, share) => bar(counted, share === 0 ? undefined : Math.round(counted / share)),
-      });
-      bar.clear();
+      // First, since what was asked of the projector is done whatever becomes of this command.
+      const begun = await recorder.begin(asker, request);
+      let outcomes: readonly RepairOutcome[] | undefined;
+      try {
+        outcomes = await repair(depsOf(opened), projection, ids, {
+          pace: considerate(store.records),
+          signal: terminal.signal,
+          onProgress: (counted, share) => bar(counted, share === 0 ? undefined : Math.round(counted / share)),
+        });
+      } finally {
+        bar.clear();
+        await begun.end(outcomes?.length ?? 0, null, outcomes !== undefined);
+      }
       if (outcomes === undefined) throw interrupted('interrupted: repeat the command');
-      await recorder.seen(asker, request, outcomes.length);
       if (found === true) await forgetFound(store, name);
       await writeLines(terminal.stdout, json === true ? outcomes.map((outcome) => jsonLine({ action: outcome.outcome, projection: name, id: outcome.id, ...(outcome.cause === undefined ? {} : { cause: outcome.cause }) })) : outcomes.map((outcome) => outcomeText(name, outcome)));
       return outcomes.filter(({ outcome }) => outcome === 'quarantined').length;

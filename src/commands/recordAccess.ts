@@ -11,7 +11,7 @@ export interface Asker {
   readonly requestId?: string;
 }
 
-/** An export under way. */
+/** An export or a repair under way. */
 export interface BegunExport {
   /** Records its end; again it does nothing. @throws UnavailableError */
   end(count: number, position: Position | null, complete: boolean): Promise<void>;
@@ -21,7 +21,7 @@ export interface BegunExport {
 export interface AccessRecorder {
   /** Before an answer with `count` records goes out. */
   seen(asker: Asker, request: AccessRequest, count: number): Promise<void>;
-  /** Before the first record of an export goes out. */
+  /** Before the first record of an export goes out, or the first document is put right. */
   begin(asker: Asker, request: AccessRequest): Promise<BegunExport>;
 }
 

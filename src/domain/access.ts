@@ -19,10 +19,10 @@ export interface AccessRequest {
 /** Records were shown, all at once; `count` of them. Appended before the answer goes out. */
 export type RecordsSeen = DomainEvent<'RecordsSeen', AccessRequest & { readonly count: number }>;
 
-/** An export began; from now on records may have been seen. Appended before the first of them goes out. */
+/** An export, or a repair of documents, began; from now on records may have been seen or put right. Appended before the first of them is. */
 export type ExportBegun = DomainEvent<'ExportBegun', AccessRequest & { readonly export_id: string }>;
 
-/** An export ended after so many records; not `complete`: it was broken off. `position` is where it had come to, null where it counts no positions. */
+/** It ended after so many records; not `complete`: it was broken off or refused, and of a repair what was asked for may still be done. `position` is where it had come to, null where it counts no positions. */
 export type ExportEnded = DomainEvent<'ExportEnded', {
   readonly export_id: string;
   readonly count: number;

@@ -152,6 +152,25 @@ test('what was falsified is found field by field and repaired; the log says who 
   assert.equal(readdirSync(dir).filter((name) => name.startsWith('verify-')), [], 'the copy is gone');
 });
 
+test('a repair that is interrupted has been recorded: what it asked of the projector may still be done', async ({ dir }) => {
+  await stores(dir, async ({ events, store }) => {
+    const [document] = await store.find(GIFTS, { limit: 1 });
+    const { id = '' } = document ?? {};
+    // As long as another seems to lead, the order waits.
+    await store.records.put('lease/projector', { holder: 'another', fence: 7 });
+    const interrupted = new AbortController();
+    const running = gift(dir, ['projections', 'repair', 'gifts', '--id', id, ...REASON], { signal: interrupted.signal });
+    await until(async () => (await store.records.list('repair/')).length > 0, 'the order');
+    const before = (await events.read(accessStream(new Date().toISOString()))).map(({ data }) => data as Record<string, unknown>);
+    assert.equal(before.map(({ what, asked, reason }) => [what, asked, reason]), [['gift projections repair', { name: 'gifts', ids: [id] }, 'ticket 4711']]);
+    interrupted.abort();
+    assert.is((await running).code, 130);
+    assert.is((await store.records.list('repair/')).length, 1, 'it may still be carried out');
+    const [, end] = (await events.read(accessStream(new Date().toISOString()))).map(({ data }) => data as Record<string, unknown>);
+    assert.equal(end, { export_id: before[0]?.['export_id'], count: 0, position: null, complete: false });
+  });
+});
+
 test('a document that can not be folded is told, and the command fails', async ({ dir }) => {
   await stores(dir, async ({ events, store }) => {
     await redeem(events, 'feedfeedfeedfeedfeed');

@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import type { AccessRequest } from '../../domain/access.js';
 import type { Role } from '../../domain/account.js';
 import type { Sight } from '../../audit/eventView.js';
-import type { AccessRecorder, Asker } from '../../commands/recordAccess.js';
+import type { AccessRecorder, Asker, BegunExport } from '../../commands/recordAccess.js';
 import type { Position } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
 import { contextOf } from '../giftDeps.js';
@@ -56,8 +56,11 @@ export interface OpsRoute extends Omit<RouteDescription, 'caller' | 'roles' | 'n
   readonly unrecorded?: readonly string[];
   /** It shows how the service does and no records, so that it may be asked all the time: the same call by the same user is recorded once a minute. */
   readonly watched?: true;
-  /** `sight.personal`: the caller asked for personal fields, and gave a reason. */
-  handle(call: Call, sight: Sight): Promise<OpsAnswer | OpsStream>;
+  /**
+   * `sight.personal`: the caller asked for personal fields, and gave a reason. `begin`: for what changes anything that no event of its own tells of: records the call
+   * before it is begun; whoever calls it records the end, too, and the answer is not recorded again.
+   */
+  handle(call: Call, sight: Sight, begin: () => Promise<BegunExport>): Promise<OpsAnswer | OpsStream>;
 }
 
 const PERSONAL_PARAMETERS = {
@@ -82,9 +85,10 @@ export function opsRoute(access: AccessRecorder, { roles, personal, watched, unr
       const request: AccessRequest = { what: `${description.method} ${description.path}`, asked: askedOf(call, unrecorded), personal: showsPersonal, reason };
       const { by } = contextOf(call, '');
       const asker: Asker = { by, requestId: call.requestId };
-      const answer = await handle(call, { personal: showsPersonal });
+      let begun: BegunExport | undefined;
+      const answer = await handle(call, { personal: showsPersonal }, async () => (begun = await access.begin(asker, request)));
       if ('records' in answer) return streamed(access, asker, request, answer);
-      await (lately ?? always)([by, request], async () => access.seen(asker, request, answer.shown));
+      if (begun === undefined) await (lately ?? always)([by, request], async () => access.seen(asker, request, answer.shown));
       const { shown: _, ...rest } = answer;
       return rest;
     },

@@ -1,4 +1,5 @@
 /** Verification and repair of a read model: they take a while, so they are begun, and looked at. */
+import type { BegunExport } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import type { Difference } from '../../projections/differences.js';
 import type { Pace } from '../../projections/pace.js';
@@ -95,10 +96,16 @@ export function taskRoutes({ of, upkeep: { tasks, dataDir }, store, pace, params
     }
   }
 
-  async function repairs({ projection, deps }: Named, ids: readonly string[] | undefined, signal: AbortSignal, tell: (share: number) => void): Promise<{ documents: readonly RepairOutcome[] }> {
-    const wanted = ids ?? (await foundIds(store, projection.name));
-    if (wanted.length === 0) throw new RepairRefusedError(`the last verification of ${projection.name} found nothing, or none was made in the last week`);
-    const outcomes = await repair(deps, projection, wanted, { pace: pace(), signal, onProgress: (_, share) => tell(share * 0.9) });
+  /** The record's end is appended however it ends. */
+  async function repairs({ projection, deps }: Named, ids: readonly string[] | undefined, begun: BegunExport, signal: AbortSignal, tell: (share: number) => void): Promise<{ documents: readonly RepairOutcome[] }> {
+    let outcomes: readonly RepairOutcome[] | undefined;
+    try {
+      const wanted = ids ?? (await foundIds(store, projection.name));
+      if (wanted.length === 0) throw new RepairRefusedError(`the last verification of ${projection.name} found nothing, or none was made in the last week`);
+      outcomes = await repair(deps, projection, wanted, { pace: pace(), signal, onProgress: (_, share) => tell(share * 0.9) });
+    } finally {
+      await begun.end(outcomes?.length ?? 0, null, outcomes !== undefined);
+    }
     if (ids === undefined && outcomes !== undefined) await forgetFound(store, projection.name);
     return { documents: outcomes ?? [] };
   }
@@ -164,11 +171,19 @@ export function taskRoutes({ of, upkeep: { tasks, dataDir }, store, pace, params
       bodyExample: { ids: ['5f2c9d6a1b7e4c80d3a1'], reason: 'ticket 4711' },
       answers: [{ status: 200, description: 'It has ended.', ...task('Repair') }, { status: 202, description: 'It is under way.', ...running('Repair') }],
       errors: ['projection_not_found', 'projection_busy', 'projection_refused'],
-      async handle(call) {
+      async handle(call, _sight, record) {
         const named = of(call);
         const { ids, found } = call.body as { readonly ids?: readonly string[]; readonly found?: true };
         if ((ids === undefined) === (found === undefined)) throw new HttpError('schema', { message: 'give ids, or found' });
-        return begin('repair', named, async (signal, tell) => repairs(named, ids, signal, tell), documents);
+        // First, and not with the answer: what was asked of the projector is done whatever becomes of this process.
+        const begun = await record();
+        try {
+          return await begin('repair', named, async (signal, tell) => repairs(named, ids, begun, signal, tell), documents);
+        } catch (error) {
+          // Where the task was never begun.
+          await begun.end(0, null, false);
+          throw error;
+        }
       },
     },
     {

@@ -135,6 +135,29 @@ test('a reason in a body is recorded beside what was told', async () => {
   assert.deepEqual(event?.data, { what: 'POST /ops/things/:id', asked: { id: '7', days: 3 }, personal: false, reason: 'late', count: 2 });
 });
 
+test('what changes anything is recorded before it is begun, and not without; its end once it is over, whatever was answered', async () => {
+  let seenBefore: number | undefined;
+  let finish: () => Promise<void> = async () => undefined;
+  const ask = await served(route({
+    async handle(_call, _sight, begin) {
+      const begun = await begin();
+      seenBefore = events.log.length;
+      finish = async () => begun.end(3, null, true);
+      return { status: 202, body: {}, shown: 0 };
+    },
+    answers: [{ status: 202, description: 'Under way.' }],
+  }));
+  assert.equal((await ask('/ops/things/7')).status, 202);
+  assert.deepEqual([seenBefore, events.log.map(({ type }) => type)], [1, ['ExportBegun']]);
+  await finish();
+  assert.deepEqual(events.log.map(({ type, data }) => [type, (data as { count?: number }).count]), [['ExportBegun', undefined], ['ExportEnded', 3]]);
+  seenBefore = undefined;
+  events.beforeAppend = () => {
+    throw new UnavailableError('down');
+  };
+  assert.deepEqual([(await ask('/ops/things/8')).status, seenBefore], [503, undefined]);
+});
+
 const stream = (lines: number, more: Partial<OpsStream> = {}): OpsStream => ({
   contentType: 'application/x-ndjson',
   async *records() {

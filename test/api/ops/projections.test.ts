@@ -23,6 +23,16 @@ const ask = async (method: 'GET' | 'POST', path: string, body?: object, user = '
   service.ask(method, `/ops/projections${path}`, { token: await service.userToken(user), ...(body === undefined ? {} : { body }) });
 const seen = async (): Promise<Json[]> => ((await service.events.read(accessStream(new Date().toISOString()))) as Json[]).map(({ data }) => data as Json);
 const served = async (): Promise<typeof gifts> => ({ ...gifts, version: (await store.active('gifts')) ?? 0 });
+/** Of each repair of it that was asked for: what, why, how many documents, and whether it was seen through. */
+async function repairsRecorded(name: string): Promise<unknown[][]> {
+  const all = await seen();
+  return all
+    .filter(({ what, asked }) => what === 'POST /ops/projections/:name/repair' && asked.name === name)
+    .map(({ asked, reason, export_id: id }) => {
+      const end = all.find((one) => one.export_id === id && one.what === undefined);
+      return [asked, reason, end?.count, end?.complete];
+    });
+}
 const over = async (): Promise<number | undefined> => eventually(async () => ((await rebuildOf(store, 'gifts')) === undefined ? store.active('gifts') : undefined), 10_000);
 
 /** Changes what is served, as nothing of ours would. */
@@ -139,8 +149,21 @@ test('what was falsified is found field by field, and put right', async () => {
   assert.deepEqual(new Map((rest.json.data.result.documents as Json[]).map(({ id, outcome }) => [id, outcome])), new Map([[one, 'same'], [two, 'repaired']]));
   refused(await ask('POST', '/gifts/repair', { found: true, reason: 'again' }), 422, 'the last verification of gifts found nothing, or none was made in the last week');
   assert.deepEqual(await store.getMany(collectionOf(await served()), [one, two]), before);
-  const records = (await seen()).filter(({ what, asked }) => what === 'POST /ops/projections/:name/repair' && asked.name === 'gifts');
-  assert.deepEqual(records.map(({ asked, reason, count }) => [asked, reason, count]), [[{ name: 'gifts', ids: [one] }, 'ticket 4711', 1], [{ name: 'gifts', found: true }, 'ticket 4711', 2]]);
+  assert.deepEqual((await repairsRecorded('gifts')).filter(([, reason]) => reason !== 'why'), [
+    [{ name: 'gifts', ids: [one] }, 'ticket 4711', 1, true],
+    [{ name: 'gifts', found: true }, 'ticket 4711', 2, true],
+    [{ name: 'gifts', found: true }, 'again', 0, false],
+  ]);
+});
+
+test('a repair is recorded with who and why before anything of it is done, also one that comes to nothing', async () => {
+  const why = { ids: ['nope'], reason: 'ticket 4712' };
+  refused(await ask('POST', '/transactions/repair', why), 422, 'transactions has no document nope, nor does the log know any');
+  const running = { id: 't', kind: 'repair', projection: 'transactions', state: 'running', by: 'sue', reason: 'x', at: '2026-05-04T10:00:00.000Z', progress: 0.5, result: null, failure: null };
+  await store.records.put('task/repair/transactions', { ...running, told_at: new Date().toISOString() });
+  refused(await ask('POST', '/transactions/repair', why), 409, 'a repair of transactions is under way since 2026-05-04T10:00:00.000Z, asked for by sue');
+  const record = [{ name: 'transactions', ids: ['nope'] }, 'ticket 4712', 0, false];
+  assert.deepEqual(await repairsRecorded('transactions'), [record, record]);
 });
 
 test('one of a kind at a time; one whose process has ended can be asked for again', async () => {
