@@ -1,4 +1,5 @@
 /** A purchase and its payment. Stream `transaction-{id}`. */
+import type { PaymentMethod } from './account.js';
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { deriveGiftIds, type GiftIds } from './giftIds.js';
 import type { GiftIssued, Receiver } from './gift.js';
@@ -35,10 +36,15 @@ export type GiftsPurchased = DomainEvent<'GiftsPurchased', {
   readonly receivers: readonly PurchaseReceiver[];
 }>;
 
-/** The charge is about to be asked for; only who wrote this asks. `at` of the first one is when the provider's key began to count. */
+/**
+ * The charge is about to be asked for; only who wrote this asks. `at` of the first one is when the provider's key began to count. `kind` and `prepaid` are
+ * the payment method's at that time: who was asked once is asked again, whatever an import makes of the method (absent in events from before they were kept).
+ */
 export type ChargeStarted = DomainEvent<'ChargeStarted', {
   readonly amount: number;
   readonly payment_reference: string;
+  readonly kind?: PaymentMethod['kind'];
+  readonly prepaid?: boolean;
 }>;
 
 /** The provider took the money. `charge_id` is the provider's. */
@@ -80,6 +86,9 @@ export type PurchaseEvent =
 /** A payment that waits for its buyer. `required`: since when; `failed`: the provider's code, where it won't come to anything. */
 export type Authentication = PaymentAuthenticationRequired['data'] & { readonly required: string; readonly failed?: string };
 
+/** What of a payment method says who holds the money. */
+export type ChargeBy = Pick<PaymentMethod, 'kind' | 'prepaid'>;
+
 /** What is known of a transaction. */
 export type Purchase =
   | { readonly status: 'none' }
@@ -89,6 +98,8 @@ export type Purchase =
       readonly purchasedAt: string;
       /** When the charge was first asked for. */
       readonly chargeStartedAt?: string;
+      /** Who was asked: the payment method's kind as it was then. Absent: not asked yet, or before that was kept. */
+      readonly chargeBy?: ChargeBy;
       /** When the provider's answer was recorded. */
       readonly settledAt?: string;
       readonly declineCode?: string;
@@ -112,7 +123,7 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
     if (state.status === 'none') return state;
     switch (event.type) {
       case 'ChargeStarted':
-        return state.chargeStartedAt === undefined ? { ...state, chargeStartedAt: event.at } : state;
+        return state.chargeStartedAt === undefined ? { ...state, chargeStartedAt: event.at, ...chargeByOf(event.data) } : state;
       case 'PaymentAuthenticationRequired':
         return { ...state, authentication: { ...event.data, required: event.at } };
       case 'PaymentAuthenticationFailed':
@@ -143,10 +154,12 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
 /** What came late for a purchase. */
 export const lateMoneyOf = ({ late }: Pick<MadePurchase, 'late'>): LateMoney => late ?? NO_LATE_MONEY;
 
-/** Starting the charge: no event when it has been started or settled already. */
-export function startCharge(state: Purchase): ChargeStarted[] {
+const chargeByOf = ({ kind, prepaid }: ChargeStarted['data']): { readonly chargeBy?: ChargeBy } => (kind === undefined || prepaid === undefined ? {} : { chargeBy: { kind, prepaid } });
+
+/** Starting the charge, from a payment method that is such now: no event when it has been started or settled already. */
+export function startCharge(state: Purchase, { kind, prepaid }: ChargeBy): ChargeStarted[] {
   if (state.status !== 'pending' || state.chargeStartedAt !== undefined) return [];
-  return [{ type: 'ChargeStarted', data: { amount: state.purchase.total, payment_reference: state.purchase.payment_reference } }];
+  return [{ type: 'ChargeStarted', data: { amount: state.purchase.total, payment_reference: state.purchase.payment_reference, kind, prepaid } }];
 }
 
 /** The provider's answer: recorded once; a second one changes nothing. */

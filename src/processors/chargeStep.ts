@@ -46,21 +46,24 @@ export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolea
   const id = work.purchase.transaction_id;
   const stream = transactionStream(id);
   const commandId = `charge-${id}`;
+  let method: Method | undefined;
   let answer: ChargeReply | AuthenticationReply | undefined;
   let at: Standing = fresh ? { state: { status: 'pending', purchase: work.purchase, purchasedAt: work.purchasedAt, refunds: new Map() }, last: work.last } : await read(deps.events, stream);
 
   for (let race = 0; race < RACES; race++) {
     const { state, last } = at;
     if (state.status !== 'pending' || last === undefined) return;
-    const [start] = startCharge(state);
-    if (start !== undefined) {
-      const started = await writer.append(stream, start, last.revision, { commandId, cause: last });
-      at = started === undefined ? await read(deps.events, stream) : { state: { ...state, chargeStartedAt: started.at }, last: started };
+    if (state.chargeStartedAt === undefined) {
+      method ??= await methodOf(deps, state);
+      const { kind, prepaid } = method;
+      const [start] = startCharge(state, { kind, prepaid });
+      const started = start === undefined ? undefined : await writer.append(stream, start, last.revision, { commandId, cause: last });
+      at = started === undefined ? await read(deps.events, stream) : { state: { ...state, chargeStartedAt: started.at, chargeBy: { kind, prepaid } }, last: started };
       continue;
     }
     deps.mayAct();
     if (answer?.outcome === 'authentication' && state.authentication !== undefined) throw notYet(deps, state.authentication);
-    answer ??= state.authentication === undefined ? await ask(deps, state, { commandId, cause: last }) : await askForBuyer(deps, id, state.authentication);
+    answer ??= state.authentication === undefined ? await ask(deps, state, method, { commandId, cause: last }) : await askForBuyer(deps, id, state.authentication);
     if (answer.outcome === 'authentication') {
       const { provider, payment_id, action, simulated } = answer;
       const until = new Date(deps.now() + deps.patience.authenticationMs).toISOString();
@@ -82,13 +85,24 @@ async function read(events: EventStore, stream: string): Promise<Standing> {
   return { state: fold(purchaseAggregate, history as unknown as Happened<PurchaseEvent>[]), last: last === undefined ? undefined : seenOf(last) };
 }
 
-/** Asks whoever holds the money: the wallet, nobody (a wallet settled by invoice), or the card's provider. */
-async function ask(deps: ChargeDeps, { purchase, chargeStartedAt }: MadePurchase, reason: Reason): Promise<ChargeReply | AuthenticationReply> {
-  const { transaction_id, total, payment_reference } = purchase;
-  const method = await deps.paymentMethod(payment_reference);
+type Method = Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'>;
+
+async function methodOf({ paymentMethod }: ChargeDeps, { purchase }: MadePurchase): Promise<Method> {
+  const method = await paymentMethod(purchase.payment_reference);
   if (method === undefined) throw new Error('the payment method is unknown');
-  if (method.kind === 'wallet' && !method.prepaid) return { outcome: 'charged', provider: 'invoice', charge_id: `invoice-${transaction_id}`, simulated: false };
-  if (method.kind === 'wallet') {
+  return method;
+}
+
+/**
+ * Asks whoever holds the money: the wallet, nobody (a wallet settled by invoice), or the card's provider. Who was asked before is asked again, though the
+ * payment method be another one by now: its money may have been taken. `seen`: the method, where it was looked up for this already.
+ */
+async function ask(deps: ChargeDeps, state: MadePurchase, seen: Method | undefined, reason: Reason): Promise<ChargeReply | AuthenticationReply> {
+  const { purchase: { transaction_id, total, payment_reference }, chargeStartedAt, chargeBy } = state;
+  const method = async (): Promise<Method> => seen ?? methodOf(deps, state);
+  const { kind, prepaid } = chargeBy ?? (await method());
+  if (kind === 'wallet' && !prepaid) return { outcome: 'charged', provider: 'invoice', charge_id: `invoice-${transaction_id}`, simulated: false };
+  if (kind === 'wallet') {
     const decided = await deps.wallets.pay(payment_reference, transaction_id, total, reason);
     if (decided === 'refused') return { outcome: 'declined', provider: 'wallet', code: 'insufficient_funds', simulated: false };
     return { outcome: 'charged', provider: 'wallet', charge_id: `wallet-${transaction_id}`, simulated: false };
@@ -96,7 +110,7 @@ async function ask(deps: ChargeDeps, { purchase, chargeStartedAt }: MadePurchase
 
   const options = { timeoutMs: deps.patience.answerMs };
   if (chargeStartedAt !== undefined && deps.now() - Date.parse(chargeStartedAt) < deps.patience.askAgainMs) {
-    const request: ChargeRequest = { transaction_id, amount: total, payment_reference, customer: method.customer, started_at: chargeStartedAt };
+    const request: ChargeRequest = { transaction_id, amount: total, payment_reference, customer: (await method()).customer, started_at: chargeStartedAt };
     return answered(checks.chargeReply(await deps.bus.request(SUBJECTS.charge, request, options)));
   }
   const found = answered(checks.chargeLookupReply(await deps.bus.request(SUBJECTS.lookUpCharge, { transaction_id, payment_id: null }, options)));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import {
-  type ChargeStarted, type GiftsPurchased, type PaymentCharged, type PaymentDeclined, type PurchaseEvent,
+  type ChargeStarted, type GiftsPurchased, type PaymentCharged, type PaymentDeclined, type Purchase, type PurchaseEvent,
   issueGifts, purchaseAggregate, receiverOf, settleCharge, startCharge, transactionStream,
 } from '../../src/domain/purchase.js';
 import { GIVEN_AT, given, happened } from '../support/givenWhenThen.js';
@@ -17,15 +17,16 @@ const bought: GiftsPurchased = {
     receivers: [{ phone_number: '+447700900001', phone_hash: 'h' }, { user_id: 'bob' }, {}],
   },
 };
-const started: ChargeStarted = { type: 'ChargeStarted', data: { amount: 1050, payment_reference: 'pm' } };
+const started: ChargeStarted = { type: 'ChargeStarted', data: { amount: 1050, payment_reference: 'pm', kind: 'wallet', prepaid: true } };
+const start = (state: Purchase): ChargeStarted[] => startCharge(state, { kind: 'wallet', prepaid: true });
 const charged: PaymentCharged = { type: 'PaymentCharged', data: { amount: 1050, provider: 'p', charge_id: 'c' } };
 const declined: PaymentDeclined = { type: 'PaymentDeclined', data: { provider: 'p', code: 'card_declined' } };
 
 test('a charge is started once', () => {
-  given(purchaseAggregate, bought).when(startCharge).then(started);
-  given(purchaseAggregate, bought, started).when(startCharge).then();
-  given(purchaseAggregate, bought, started, charged).when(startCharge).then();
-  given(purchaseAggregate).when(startCharge).then();
+  given(purchaseAggregate, bought).when(start).then(started);
+  given(purchaseAggregate, bought, started).when(start).then();
+  given(purchaseAggregate, bought, started, charged).when(start).then();
+  given(purchaseAggregate).when(start).then();
 });
 
 test('it is settled once, the first answer counts', () => {
@@ -39,7 +40,9 @@ test('its state', () => {
   assert.deepEqual(state(charged), { status: 'none' });
   assert.deepEqual(state(bought), { status: 'pending', purchase: bought.data, purchasedAt: GIVEN_AT, refunds: new Map() });
   const later = happened(started, '2026-03-01T10:00:00.000Z');
-  assert.deepEqual(given(purchaseAggregate, bought, started, later).state, { status: 'pending', purchase: bought.data, purchasedAt: GIVEN_AT, refunds: new Map(), chargeStartedAt: GIVEN_AT });
+  assert.deepEqual(given(purchaseAggregate, bought, started, later).state, { status: 'pending', purchase: bought.data, purchasedAt: GIVEN_AT, refunds: new Map(), chargeStartedAt: GIVEN_AT, chargeBy: { kind: 'wallet', prepaid: true } });
+  const early: ChargeStarted = { type: 'ChargeStarted', data: { amount: 1050, payment_reference: 'pm' } };
+  assert.deepEqual(state(bought, early), { status: 'pending', purchase: bought.data, purchasedAt: GIVEN_AT, refunds: new Map(), chargeStartedAt: GIVEN_AT }, 'as it was written before');
   assert.deepEqual(state(bought, declined), { status: 'declined', purchase: bought.data, purchasedAt: GIVEN_AT, refunds: new Map(), settledAt: GIVEN_AT, declineCode: 'card_declined' });
   const before = given(purchaseAggregate, bought).state;
   assert.equal(purchaseAggregate.evolve(before, happened({ type: 'SomethingLater', data: {} } as unknown as PurchaseEvent)), before);

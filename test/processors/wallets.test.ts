@@ -2,12 +2,15 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { PaymentMethod } from '../../src/domain/account.js';
 import { fold, type Happened } from '../../src/domain/decider.js';
 import { topUp as decideTopUp, walletAggregate, type WalletEvent } from '../../src/domain/wallet.js';
+import type { Bus } from '../../src/ports/bus.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { walletPayments } from '../../src/processors/walletPayments.js';
 import { type Writer, writer } from '../../src/processors/writing.js';
+import { SUBJECTS } from '../../src/workers/messages.js';
 import { type House, openHouse } from '../support/house.js';
 import { everyKillPoint } from '../support/killPoints.js';
 import { memoryEvents } from '../support/memoryEvents.js';
@@ -43,6 +46,46 @@ test('a wallet settled by invoice pays without a provider', async ({ house }) =>
   const { transactionId } = await house.buy([{}], { reference: 'invoiced' });
   await house.until(async () => (await house.all('PaymentCharged')).length === 1);
   assert.equal((await house.all('PaymentCharged'))[0]?.data, { amount: 250, provider: 'invoice', charge_id: `invoice-${transactionId}` });
+});
+
+test('who was asked for a charge is asked again, whatever an import has made of the payment method meanwhile: one of them pays', async ({ house }) => {
+  await topUp(house, 'a', 1_000);
+  await house.work();
+  const become: Readonly<Record<string, Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'>>> = {
+    prepaid: { kind: 'card', prepaid: false, customer: null }, invoiced: { kind: 'card', prepaid: false, customer: null }, pm_card_visa: { kind: 'wallet', prepaid: true, customer: null },
+  };
+  let asked = 0;
+  const bus: Bus = { ...house.bus, request: async (subject, payload, options) => {
+    if (subject === SUBJECTS.charge) asked++;
+    return house.bus.request(subject, payload, options);
+  } };
+  const lost = new Set<string>();
+  const events: EventStore = { ...house.events, append: async (stream, appended, expected) => {
+    // The money is taken, and the answer is not recorded; then the methods change.
+    if (appended[0]?.type === 'PaymentCharged' && !lost.has(stream)) {
+      lost.add(stream);
+      for (const [reference, method] of Object.entries(become)) house.methods.set(reference, method);
+      throw new UnavailableError('full');
+    }
+    return house.events.append(stream, appended, expected);
+  } };
+  const bought = await Promise.all(Object.keys(become).map((reference) => house.buy([{}], { reference })));
+  // All are asked for before any method changes.
+  let looked = 0;
+  const paymentMethod: House['deps']['paymentMethod'] = async (reference) => {
+    const method = await house.deps.paymentMethod(reference);
+    looked++;
+    await house.until(async () => looked >= bought.length);
+    return method;
+  };
+  house.process({ bus, events, paymentMethod });
+  await house.until(async () => (await house.all('PaymentCharged')).length === 3);
+  assert.is(lost.size, 3);
+  const paidBy = await Promise.all(bought.map(async ({ transactionId }) => ((await house.events.read(`transaction-${transactionId}`)).find(({ type }) => type === 'PaymentCharged')?.data as { provider: string }).provider));
+  assert.equal(paidBy, ['wallet', 'invoice', 'simulated']);
+  assert.equal([await house.types('wallet-prepaid'), await house.types('wallet-pm_card_visa')], [['WalletToppedUp', 'WalletDebited'], []]);
+  assert.is(asked, 2, 'the card alone, once more');
+  assert.equal((await house.events.read(`transaction-${bought[0]?.transactionId}`))[1]?.data, { amount: 250, payment_reference: 'prepaid', kind: 'wallet', prepaid: true });
 });
 
 test('a debit that was made is found again; one that was refused stays refused after a top-up', async ({ house }) => {
