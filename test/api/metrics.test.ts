@@ -7,6 +7,7 @@ import { suite } from 'uvu';
 import { startApp } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
 import { giftIdOf, shortcodeOf } from '../../src/domain/giftIds.js';
+import { gifts } from '../../src/projections/gifts.js';
 import { valuesOf } from '../support/exposed.js';
 import { buy, redeem, refused } from '../support/giftFlow.js';
 import { eventually, request, startService, type Service, untilReady } from '../support/service.js';
@@ -78,7 +79,7 @@ test('with METRICS_PORT they are there alone, of processes without the API too; 
     const found = valuesOf((await request(`${api?.healthUrl ?? ''}/metrics`, 'GET')).text);
     assert.equal(found.get('gift_http_requests_total{method="GET",route="/api/v2/products",status="401"}'), 1);
     const other = valuesOf((await request(`${projector?.healthUrl ?? ''}/metrics`, 'GET')).text);
-    assert.ok(!other.has('gift_process_leading') && other.has('gift_projection_lag_seconds{projection="gifts",version="1"}'));
+    assert.ok(!other.has('gift_process_leading') && other.has(`gift_projection_lag_seconds{projection="gifts",version="${gifts.version}"}`));
   } finally {
     for (const app of apps.reverse()) await app.close();
     rmSync(dataDir, { recursive: true });
