@@ -6,7 +6,7 @@ import type { Bus } from '../ports/bus.js';
 import type { EventStore, ExpectedRevision } from '../ports/eventStore.js';
 import { checks, type SendLookup, type SendReply, type SendRequest, SUBJECTS } from '../workers/messages.js';
 import { type Address, addressOf, type Contact, type NotificationWork } from './notification.js';
-import { answered, neverBegun, type Patience } from './retry.js';
+import { answered, GiveUpError, neverBegun, type Patience } from './retry.js';
 import { type Seen, seenOf } from './seen.js';
 import type { Writer } from './writing.js';
 
@@ -92,6 +92,7 @@ export async function begin(deps: TellDeps, telling: Telling, memory: TellMemory
 }
 
 const NO_ADDRESS = 'no address';
+const NOBODY_KNOWS = 'nobody knows whether the receiver was told';
 /** Why a receiver is not told any more. */
 export const CANCELLED = 'gift is cancelled';
 /** As above. */
@@ -128,9 +129,11 @@ export async function takeUp(deps: TellDeps, telling: Telling, memory: TellMemor
   if (memory.unsent !== attempt) {
     const lookup: SendLookup = { gift_id, ...numbered(attempt), started_at: startedAt, channel, to: address?.to ?? [], launch_url: addressOfPage(deps, telling) };
     const found = answered(checks.sendLookupReply(await deps.bus.request(SUBJECTS.lookUpNotification, lookup, { timeoutMs: deps.patience.answerMs })));
-    if (found.outcome === 'unknown') throw new Error('nobody knows whether the receiver was told');
+    if (found.outcome === 'unknown') throw new Error(NOBODY_KNOWS);
     if (found.outcome === 'sent' || found.outcome === 'failed') return record(deps, telling, found, channel, last);
   }
+  // Of a push `never` says only that sending it again is safe: it replaces what may be on the device. By another channel it would be told twice.
+  if (memory.unsent !== attempt && channel === 'push' && telling.stopped === undefined && address !== undefined && address.channel !== channel) throw new GiveUpError(NOBODY_KNOWS);
   if (telling.stopped !== undefined || address === undefined) return record(deps, telling, { outcome: 'failed', cause: telling.stopped ?? NO_ADDRESS, simulated: false }, channel, last);
   return send(deps, telling, memory, address, last);
 }

@@ -156,6 +156,37 @@ test('a resend that nobody knows the outcome of is parked, looked up again by a 
   assert.equal((await story(house, other)).slice(-3), ['Requested 3', 'Started 3', 'Sent 3']);
 });
 
+test('a push that may have been delivered is not followed by an SMS, though the user has no device any more: it is parked', async ({ house }) => {
+  for (const id of ['cat', 'dan', 'eve']) house.contacts.set(id, { name: id, phone_number: '+447700900007', device_tokens: ['d1'], locale: null });
+  const seen: Record<string, unknown>[] = [];
+  const lost: string[] = [];
+  const bus: Bus = { ...house.bus, request: async <R>(subject: string, payload: object, options: { timeoutMs: number }): Promise<R> => {
+    const { channel } = payload as { channel?: string };
+    if (subject === 'notifications.lookup') return { outcome: 'never' } as R;
+    if (subject !== 'notifications.send') return house.bus.request(subject, payload, options);
+    seen.push(payload as Record<string, unknown>);
+    if (channel === 'push' && lost.length < 3) {
+      // The second one has certainly not reached anybody.
+      lost.push((payload as { gift_id: string }).gift_id);
+      const begun = (payload as { gift_id: string }).gift_id !== second;
+      if (lost.length === 3) for (const id of ['cat', 'dan']) house.contacts.set(id, { name: id, phone_number: '+447700900007', device_tokens: [], locale: null });
+      await house.until(async () => lost.length === 3);
+      throw new UnavailableError('lost', { outcomeUnknown: begun });
+    }
+    return house.bus.request(subject, payload, options);
+  } };
+  const { giftIds: [first = '', second = '', third = ''] } = await house.buy([{ user_id: 'cat' }, { user_id: 'dan' }, { user_id: 'eve' }]);
+  house.process({ bus });
+  await told(house, 2);
+  await house.until(async () => (await house.all('WorkParked')).length === 1);
+  const [parked] = await house.all('WorkParked');
+  assert.equal(parked?.data, { ...parked?.data, entity: first, step: 'tell', cause: 'nobody knows whether the receiver was told' });
+  const after = seen.slice(3).map(({ gift_id, channel }) => [gift_id, channel]);
+  assert.equal(after.toSorted(([, one], [, other]) => (String(one) < String(other) ? -1 : 1)), [[third, 'push'], [second, 'sms']]);
+  await discardParked(desk(house), first, context(), 'called them');
+  assert.equal(await story(house, first), ['Started 1', 'Failed 1']);
+});
+
 test('two who ask at once: one of them is refused, and nobody is told twice', async ({ house }) => {
   user(house, 'cat', '+447700900007');
   house.process();
