@@ -255,6 +255,7 @@ function processOf(intent: Intent): ParkedName {
       return 'purchase';
     case 'tell':
     case 'find out':
+    case 'go on telling':
     case 'retell':
       return 'notification';
     case 'refund':

@@ -51,6 +51,8 @@ export interface JobRunner {
   takeOn(job: Job): void;
   /** Takes it on, or goes on with it at once: what it waits for has come, or what it saw has changed. */
   takeOnAnew(job: Job): void;
+  /** Goes on at once with what waits for its next attempt: what it waits for has come. */
+  wake(key: string): void;
   /** What was parked here is to be done again. */
   takeBack(name: ParkedName, entity: string): void;
   /** Drops what waits for another attempt. */
@@ -136,6 +138,7 @@ export function jobRunner({ writer, logger, now, patience, tally, mayAct, signal
       own.again = job;
       return own.wake?.();
     },
+    wake: (key) => inHand.get(key)?.wake?.(),
     takeBack: (name, entity) => void givenUp.delete(parkedId(name, entity)),
     stop() {
       for (const wait of waits) clearTimeout(wait);

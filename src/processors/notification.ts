@@ -17,8 +17,11 @@ export interface NotificationWork {
   readonly last: Seen;
 }
 
-/** What is to be done for a receiver: tell them; or find out what became of it, and then tell them only if nobody has. */
-export type NotificationIntent = { readonly do: 'tell' | 'find out'; readonly giftId: string };
+/**
+ * What is to be done for a receiver: tell them; find out what became of it, and then tell them only if nobody has; go on with either, for what it waited
+ * for has come.
+ */
+export type NotificationIntent = { readonly do: 'tell' | 'find out' | 'go on telling'; readonly giftId: string };
 
 /** The events that move it. */
 export type NotificationTrigger = GiftIssued | NotificationStarted | NotificationSent | NotificationFailed | WorkParked;

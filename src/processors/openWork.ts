@@ -11,6 +11,7 @@ import { LATE_MONEY_STEPS, type LateMoneyTrigger, type LateMoneyWork, overLateMo
 import { type NotificationWork, reactToNotification, resumeNotification } from './notification.js';
 import { type PurchaseTrigger, type PurchaseWork, reactToPurchase, resumePurchase } from './purchase.js';
 import { reactToRefund, type RefundTrigger, type RefundWork } from './refund.js';
+import { openRefundHolds } from './refundHolds.js';
 import { openRetellings } from './retellings.js';
 import { seenOf } from './seen.js';
 import type { OpenWork, Reopening } from './work.js';
@@ -40,6 +41,7 @@ export function openWork(from: Position | undefined): OpenWork {
   const late = new Map<string, Entry<LateMoneyWork>>();
   const notifications = new Map<string, NotificationWork>();
   const retellings = openRetellings();
+  const holds = openRefundHolds();
   /** Purchases whose history is being read. */
   const reading = new Set<PurchaseEntry>();
   /** By the id of parked work: how often it has been parked in a row, from its retry until it is done or parked again. */
@@ -85,10 +87,11 @@ export function openWork(from: Position | undefined): OpenWork {
   };
 
   const moveRefund = (refundId: string, transactionId: string, event: RecordedEvent): readonly Intent[] => {
-    const { work, intents } = reactToRefund(refunds.get(refundId)?.work, event as unknown as RefundTrigger, refundId, transactionId, seenOf(event));
+    const known = event as unknown as RefundTrigger;
+    const { work, intents } = reactToRefund(refunds.get(refundId)?.work, known, refundId, transactionId, seenOf(event));
     keep(refunds, refundId, work, event.at);
     if (work === undefined) forgetParking('refund', refundId);
-    return intents;
+    return [...intents, ...holds.apply(known, refundId).map((giftId): Intent => ({ do: 'go on telling', giftId }))];
   };
 
   const moveLate = (transactionId: string, event: RecordedEvent): readonly Intent[] => {
@@ -233,6 +236,7 @@ export function openWork(from: Position | undefined): OpenWork {
       refunds.delete(refundId);
       forgetParking('refund', refundId);
     },
+    beingRefunded: (giftId) => holds.has(giftId),
     lateMoney: (transactionId) => late.get(transactionId)?.work,
     lateMoneyDone(transactionId, key) {
       const entry = late.get(transactionId);

@@ -14,7 +14,7 @@ import { FEED_TYPES, type Intent } from './feed.js';
 import { type Job, jobRunner } from './jobs.js';
 import { openWork } from './openWork.js';
 import { openPool } from './pool.js';
-import type { Patience } from './retry.js';
+import { NotYetError, type Patience } from './retry.js';
 import { purchaseHistory } from './reopen.js';
 import { retell } from './retellStep.js';
 import { refund } from './refundStep.js';
@@ -37,6 +37,8 @@ const BATCH_SIZE = 500;
 const CHECKPOINT_EVERY_MS = 1_000;
 /** How long work that runs is waited for at the end. What is cut off is found again in the log. */
 const FINISH_MS = 5_000;
+
+const tellKey = (giftId: string): string => `tell/${giftId}`;
 
 /** What the process managers work with. */
 export interface SessionDeps extends Pick<ChargeDeps, 'paymentMethod'>, Pick<TellDeps, 'contact' | 'launchUrl'> {
@@ -80,7 +82,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     return known;
   };
   const shared = { ...deps, writer, mayAct, senderName, wallets: walletPayments(events, writer) };
-  const { takeOn, takeOnAnew, takeBack, stop } = jobRunner({ writer, logger, now, patience, tally, mayAct, signal, timesParked: open.timesParked });
+  const { takeOn, takeOnAnew, wake, takeBack, stop } = jobRunner({ writer, logger, now, patience, tally, mayAct, signal, timesParked: open.timesParked });
 
   const chargeJob = (transactionId: string, resumed: boolean): Job => ({
     key: `charge/${transactionId}`,
@@ -96,15 +98,21 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     },
   });
 
+  /** A refund may cancel the gift at any moment; it wakes whom it leaves. @throws NotYetError */
+  const mayTell = (giftId: string): void => {
+    if (open.beingRefunded(giftId)) throw new NotYetError('a refund decides on the gift first', patience.retryAtMostMs);
+  };
+
   const tellJob = (giftId: string, transactionId: string): Job => {
     const memory = tellMemory();
     return {
-      key: `tell/${giftId}`,
+      key: tellKey(giftId),
       pool: pools.tell,
       transactionId,
       parkAs: { name: 'notification', entity: giftId, step: 'tell' },
       cause: () => open.notification(giftId)?.last,
       run: async () => {
+        mayTell(giftId);
         const work = open.notification(giftId);
         const purchase = open.purchase(transactionId)?.purchase;
         if (work !== undefined && purchase !== undefined) await tell(shared, { giftId, work, purchase }, memory);
@@ -116,13 +124,14 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     const memory = tellMemory();
     return {
       // As the first telling: one at a time.
-      key: `tell/${giftId}`,
+      key: tellKey(giftId),
       pool: pools.tell,
       transactionId,
       parkAs: { name: 'notification', entity: giftId, step: 'tell' },
       cause: () => open.retelling(giftId)?.seen,
       run: async () => {
         for (let asked = open.retelling(giftId); asked !== undefined; asked = open.retelling(giftId)) {
+          mayTell(giftId);
           if (await retell(shared, giftId, asked.seen, memory)) open.retold(giftId, asked.generation);
         }
       },
@@ -204,6 +213,8 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
         const work = open.notification(intent.giftId);
         return work === undefined ? undefined : takeOn(tellJob(intent.giftId, work.transactionId));
       }
+      case 'go on telling':
+        return wake(tellKey(intent.giftId));
       case 'retell': {
         const asked = open.retelling(intent.giftId);
         takeBack('notification', intent.giftId);
@@ -237,11 +248,10 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
   tally.begin(() => ({ caughtUp, position: open.position, open: open.size, oldestAt: open.oldestAt }));
   try {
     for await (const batch of events.follow(from, { types: FEED_TYPES }, { signal, batchSize: BATCH_SIZE })) {
-      for (const event of batch.events) {
-        const intents = open.apply(event);
-        if (caughtUp) for (const intent of intents) act(intent, false);
-      }
+      // What came together is known together before anything is done: of a gift that is issued and cancelled in one append nobody is told.
+      const asked = batch.events.flatMap((event) => open.apply(event));
       open.lookedAt(batch.position);
+      if (caughtUp) for (const intent of asked) act(intent, false);
       if (batch.caughtUp && !caughtUp) {
         caughtUp = true;
         for (const intent of open.resume()) act(intent, true);

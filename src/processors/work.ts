@@ -29,6 +29,8 @@ export interface OpenWork {
   refund(refundId: string): RefundWork | undefined;
   /** The stream says that this refund is over: of one that was retried after its end no further event tells so. */
   refundDone(refundId: string): void;
+  /** A refund that names the gift was asked for and has not decided yet whether it cancels it: nobody is to be told of it now. */
+  beingRefunded(giftId: string): boolean;
   lateMoney(transactionId: string): LateMoneyWork | undefined;
   /** The stream says that this step of late money is done. */
   lateMoneyDone(transactionId: string, key: string): void;

@@ -82,7 +82,7 @@ test('what was finished before the feed began is left alone', () => {
 test('a refund is open from when it was asked for until its answer, a refused one until it is parked', () => {
   last = 10;
   const open = openWork('0010');
-  const step = (type: string, refund_id: string): object => open.apply(happened('transaction-a', type, { refund_id }));
+  const step = (type: string, refund_id: string): object => open.apply(happened('transaction-a', type, { refund_id, gift_ids: [] }));
   assert.equal(step('RefundRequested', 'r1'), [{ do: 'refund', refundId: 'r1' }]);
   open.apply(bought('b', {}));
   assert.is(open.checkpoint(), '0010');
@@ -101,7 +101,7 @@ test('a refund is open from when it was asked for until its answer, a refused on
   step('NothingRefunded', 'r2');
   assert.is(open.checkpoint(), '0020');
   const fromTheBeginning = openWork(undefined);
-  fromTheBeginning.apply(happened('transaction-a', 'RefundRequested', { refund_id: 'r1' }));
+  fromTheBeginning.apply(happened('transaction-a', 'RefundRequested', { refund_id: 'r1', gift_ids: [] }));
   fromTheBeginning.apply(bought('b', {}));
   assert.is(fromTheBeginning.checkpoint(), undefined);
 });
@@ -226,6 +226,27 @@ test('of a gift that is cancelled nobody is to be told any more', () => {
   open.apply(happened('gift-gb', 'GiftCancelled', { reason: 'x' }));
   assert.is(open.notification('ga')?.cancelled, true);
   assert.is(open.notification('gb'), undefined);
+});
+
+test('of a gift that a refund may cancel nobody is told until that has decided or is parked; then who is left is told on', () => {
+  const open = openWork(undefined);
+  const step = (type: string, refund_id: string, ...gift_ids: string[]): object => open.apply(happened('transaction-a', type, { refund_id, gift_ids, kept: {} }));
+  open.apply(bought('a', phone, phone, phone));
+  open.apply(charged('a'));
+  step('RefundRequested', 'r1', 'g1', 'g2');
+  for (const gift of ['g1', 'g2', 'g3']) assert.equal(open.apply(issued('a', gift, phone)), [{ do: 'tell', giftId: gift }]);
+  assert.equal(['g1', 'g2', 'g3'].map((gift) => open.beingRefunded(gift)), [true, true, false]);
+  open.apply(happened('gift-g1', 'GiftCancelled', { reason: 'x' }));
+  assert.is(open.beingRefunded('g1'), true);
+  assert.equal(step('RefundStarted', 'r1', 'g1'), [{ do: 'go on telling', giftId: 'g1' }, { do: 'go on telling', giftId: 'g2' }]);
+  assert.equal([open.beingRefunded('g1'), open.notification('g1')?.cancelled, open.notification('g2')?.cancelled], [false, true, undefined]);
+  open.apply(told('g2'));
+  step('RefundRequested', 'r2', 'g2', 'g3');
+  open.apply(happened('notification-g2', 'NotificationRequested', { transaction_id: 'a', attempt: 2 }));
+  assert.equal(step('NothingRefunded', 'r2'), [{ do: 'go on telling', giftId: 'g2' }, { do: 'go on telling', giftId: 'g3' }]);
+  step('RefundRequested', 'r3', 'g3', 'unknown');
+  assert.equal(open.apply(happened('parked-refund', 'WorkParked', { entity: 'r3', transaction_id: 'a', step: 'refund' })), [{ do: 'go on telling', giftId: 'g3' }, { do: 'go on telling', giftId: 'unknown' }]);
+  assert.equal([open.beingRefunded('g3'), open.beingRefunded('unknown')], [false, false]);
 });
 
 test.run();

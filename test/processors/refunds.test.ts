@@ -1,6 +1,8 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { EventStore } from '../../src/ports/eventStore.js';
 import { SUBJECTS } from '../../src/workers/messages.js';
 import { faultyBus } from '../support/faultyBus.js';
 import { type Bought, type House, openHouse } from '../support/house.js';
@@ -61,6 +63,54 @@ test('cancels what can be, leaves what is used or out, and gives back exactly th
   const nothing = await ask(house, bought, [redeemed]);
   await ended(house, 3);
   assert.equal((await house.all('NothingRefunded'))[0]?.data, { refund_id: nothing, kept: { redeemed: [redeemed] } });
+});
+
+const sent = (house: House): number => house.lines.filter(({ msg }) => msg === 'simulated notification sent').length;
+
+test('of a gift that is cancelled in the append that issues it nobody is told', async ({ house }) => {
+  await house.work();
+  const events: EventStore = {
+    ...house.events,
+    append: async (stream, all, expected) => {
+      const together = all.flatMap((event) => (event.type === 'GiftIssued' ? [event, { ...event, id: randomUUID(), type: 'GiftCancelled', data: { reason: 'x', refund_id: 'r' } }] : [event]));
+      return house.events.append(stream, together, expected);
+    },
+  };
+  house.process({ events });
+  await house.buy([phone(1), phone(2)]);
+  await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 2);
+  assert.equal((await house.all('NotificationSent', 'NotificationFailed')).map(({ data }) => (data as { cause?: string }).cause), ['gift is cancelled', 'gift is cancelled']);
+  assert.is(sent(house), 0);
+});
+
+test('while a refund decides on a gift nobody is told of it; who keeps theirs is told as soon as it has', async ({ house }) => {
+  await house.work();
+  const bought = await house.buy([phone(1), phone(2)]);
+  const events: EventStore = {
+    ...house.events,
+    append: async (stream, all, expected) => {
+      const [issue] = all;
+      // The refund is asked for before anything is issued, and is slower than the telling would be.
+      if (issue?.type === 'PaymentCharged') {
+        const outcome = await house.events.append(stream, all, expected);
+        await ask(house, bought);
+        return outcome;
+      }
+      if (issue?.type === 'GiftCancelled') await sleep(60);
+      const used = issue?.type === 'GiftIssued' && stream === `gift-${bought.giftIds[1]}`;
+      return house.events.append(stream, used ? [issue, { ...issue, id: randomUUID(), type: 'GiftRedeemed', data: { redemption_id: 'x', merchant_id: null } }] : all, expected);
+    },
+  };
+  // Nobody is looked after again by the clock alone.
+  house.process({ events, patience: { ...house.deps.patience, retryAtMostMs: 60_000 } });
+  await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 2);
+  const [cancelled = '', kept = ''] = bought.giftIds;
+  assert.equal(await house.types(`notification-${cancelled}`), ['NotificationFailed']);
+  assert.equal(await house.types(`notification-${kept}`), ['NotificationStarted', 'NotificationSent']);
+  assert.is(sent(house), 1);
+  const [begun] = await house.all('NotificationStarted');
+  const [decided] = await house.all('RefundStarted');
+  assert.ok(begun !== undefined && decided !== undefined && begun.position > decided.position);
 });
 
 test('of a gift that nobody has been told of yet nobody is told any more', async ({ house }) => {
