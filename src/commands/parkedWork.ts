@@ -66,8 +66,11 @@ interface Looked {
 }
 
 async function decided(deps: ParkedDeps, idOrEntity: string, context: CommandContext, decide: (found: FoundWork) => readonly ParkedEvent[]): Promise<ParkedOutcome> {
+  let wanted = idOrEntity;
   for (let attempt = 1; ; attempt++) {
-    const { found, last } = await lookFor(deps, idOrEntity);
+    const { found, last } = await lookFor(deps, wanted, context);
+    // After a lost race it is still this work that is meant, not another one of its entity.
+    wanted = found.id;
     const [earlier] = ownEvents(found.history, context);
     if (earlier !== undefined) return { ...foundThen(found, earlier), own: earlier, replayed: true };
     const [event] = decide(found);
@@ -87,7 +90,14 @@ function foundThen({ id, name, history }: FoundWork, own: RecordedEvent): FoundW
   return looked(id, name, then, own.revision).found;
 }
 
-async function lookFor(deps: ParkedDeps, idOrEntity: string): Promise<Looked> {
+/** Of several works, the one that this very command has decided on in an earlier run; else the one that waits; else the first. */
+function meant(all: readonly Looked[], context: CommandContext | undefined): Looked | undefined {
+  const own = context === undefined ? undefined : all.find(({ found }) => ownEvents(found.history, context).length > 0);
+  return own ?? all.find(({ found }) => found.work.state === 'parked') ?? all[0];
+}
+
+/** @param context the command's, where it is looked for by a command that may be repeated */
+async function lookFor(deps: ParkedDeps, idOrEntity: string, context?: CommandContext): Promise<Looked> {
   const ids = [idOrEntity, ...PARKED_NAMES.map((name) => parkedId(name, idOrEntity))];
   const documents = await deps.parked.getMany(ids).catch((error: unknown): undefined[] => {
     // The log knows what the read model can't say.
@@ -95,8 +105,8 @@ async function lookFor(deps: ParkedDeps, idOrEntity: string): Promise<Looked> {
     throw error;
   });
   const known = documents.flatMap((document, index) => (document === undefined ? [] : [{ id: ids[index] ?? '', document }]));
-  const chosen = known.find(({ document }) => document.state === 'parked') ?? known[0];
-  return chosen === undefined ? searched(deps.events, ids) : readKnown(deps.events, chosen.id, chosen.document);
+  const read = await Promise.all(known.map(async ({ id, document }) => readKnown(deps.events, id, document)));
+  return meant(read, context) ?? searched(deps.events, ids, context);
 }
 
 /** Its events one by one, and whatever the stream has gained since. */
@@ -108,16 +118,14 @@ async function readKnown(events: EventStore, id: string, { name, entity, revisio
 }
 
 /** The whole streams: the read model has not got to it yet, or there is none. */
-async function searched(events: EventStore, ids: readonly string[]): Promise<Looked> {
-  let found: Looked | undefined;
+async function searched(events: EventStore, ids: readonly string[], context: CommandContext | undefined): Promise<Looked> {
+  const all: Looked[] = [];
   for (const name of PARKED_NAMES) {
-    const all = await events.read(parkedStream(name));
-    const one = all.find((event) => ids.includes(parkedId(name, entityOf(event))));
-    if (one === undefined) continue;
-    const own = looked(parkedId(name, entityOf(one)), name, ofEntity(all, entityOf(one)), all.at(-1)?.revision ?? -1);
-    if (own.found.work.state === 'parked') return own;
-    found ??= own;
+    const stream = await events.read(parkedStream(name));
+    const one = stream.find((event) => ids.includes(parkedId(name, entityOf(event))));
+    if (one !== undefined) all.push(looked(parkedId(name, entityOf(one)), name, ofEntity(stream, entityOf(one)), stream.at(-1)?.revision ?? -1));
   }
+  const found = meant(all, context);
   if (found === undefined) throw new Refusal('parked_work_not_found');
   return found;
 }

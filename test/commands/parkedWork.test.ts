@@ -151,6 +151,32 @@ test('the same command again changes nothing', async () => {
   assert.equal((await retryParked(desk(events), 'r1', context(), 'once more')).own, undefined);
 });
 
+test('a repeated command that names an entity acts on the same work again, not on the next that waits', async () => {
+  for (const upTo of [0, 6, new UnavailableError('being built')]) {
+    for (const command of [retryParked, discardParked]) {
+      const events = parkedLog();
+      const given = context();
+      const first = await command(desk(events, upTo), 'p1', given, 'seen to');
+      const again = await command(desk(events, upTo), 'p1', given, 'seen to');
+      assert.deepEqual([first.name, again.name, again.replayed, again.own?.id], ['purchase', 'purchase', true, first.own?.id]);
+      assert.equal((await findParked(desk(events, upTo), parkedId('refund', 'p1'))).work.state, 'parked');
+      assert.equal((await command(desk(events, upTo), 'p1', context(), 'the other one')).name, 'refund', 'another command goes on with what waits');
+    }
+  }
+});
+
+test('a command that loses a race over one work does not turn to another of its entity', async () => {
+  const events = parkedLog();
+  let first = true;
+  events.beforeAppend = async () => {
+    if (!first) return;
+    first = false;
+    await retryParked(desk(events), parkedId('purchase', 'p1'), context(), 'quicker');
+  };
+  await assert.rejects(discardParked(desk(events), 'p1', context(), 'too late'), refused('work_retried'));
+  assert.equal((await findParked(desk(events), parkedId('refund', 'p1'))).work.state, 'parked');
+});
+
 test('all that was ever parked, in the order of its last events, however many there are', async () => {
   const events = parkedLog();
   for (let n = 0; n < 1_200; n++) events.given(parkedStream('dispute'), { type: 'WorkParked', data: { entity: `d${n}`, transaction_id: 't', step: 'dispute', cause: 'x', event_id: 'e' } });
