@@ -13,6 +13,7 @@ import { type ErrorCode, HttpError } from '../errors.js';
 import { contextOf } from '../giftDeps.js';
 import { POSITION_WAIT_MS } from '../positions.js';
 import type { Call, Schema } from '../route.js';
+import { dataSchema } from '../schemas/catalogue.js';
 import { eventExample, eventSchema } from '../schemas/events.js';
 import { type OpsRoute, reasonProperty } from './frame.js';
 import type { OpsDeps } from './deps.js';
@@ -136,7 +137,7 @@ export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps):
     roles: ['support'],
     params: { giftId: "The gift's id or shortcode." },
     body: { type: 'object', additionalProperties: false, required: [...required, 'reason'], properties: { ...properties, reason: reasonProperty } },
-    answers: [{ status: 200, description: answered, schema: { type: 'object', additionalProperties: false, required: ['data'], properties: { data: careSchema } }, example: answer }],
+    answers: [{ status: 200, description: answered, schema: dataSchema(careSchema), example: answer }],
     errors: ['gift_not_found', ...errors],
     async handle(call) {
       const giftId = giftIdOf(call.params['giftId'] ?? '');

@@ -8,6 +8,7 @@ import type { Condition } from '../../ports/readStore.js';
 import { contextOf } from '../giftDeps.js';
 import { POSITION_WAIT_MS } from '../positions.js';
 import type { Call, Schema } from '../route.js';
+import { dataSchema } from '../schemas/catalogue.js';
 import { callerSchema, eventExample, eventSchema } from '../schemas/events.js';
 import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import type { OpsDeps } from './deps.js';
@@ -54,7 +55,6 @@ const exampleEvent = {
 };
 const retriedExample = { ...example, state: 'retried', by: { user: 'sue', client: 'desk', roles: ['support'] }, reason: 'the provider is up again' };
 
-const oneOf = (schema: Schema): Schema => ({ type: 'object', additionalProperties: false, required: ['data'], properties: { data: schema } });
 const params = { parkedId: 'The id of the parked work, or of its gift, transaction, refund or dispute.' };
 const body: Schema = { type: 'object', additionalProperties: false, required: ['reason'], properties: { reason: reasonProperty } };
 
@@ -122,7 +122,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       tag: 'Parked work',
       roles: ['support', 'auditor'],
       params,
-      answers: [{ status: 200, description: 'The work.', schema: oneOf(withEvents), example: { data: { ...example, settled: false, events: [exampleEvent] } } }],
+      answers: [{ status: 200, description: 'The work.', schema: dataSchema(withEvents), example: { data: { ...example, settled: false, events: [exampleEvent] } } }],
       errors: ['parked_work_not_found'],
       async handle(call, sight) {
         return { status: 200, body: { data: await shown(await findParked(deps, call.params['parkedId'] ?? ''), sight) }, shown: 1 };
@@ -139,7 +139,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       params,
       body,
       bodyExample: { reason: 'the provider is up again' },
-      answers: [{ status: 200, description: 'It has been handed back.', schema: oneOf(withEvents), example: { data: { ...retriedExample, settled: false, events: [exampleEvent] } } }],
+      answers: [{ status: 200, description: 'It has been handed back.', schema: dataSchema(withEvents), example: { data: { ...retriedExample, settled: false, events: [exampleEvent] } } }],
       errors: ['parked_work_not_found', 'work_discarded'],
       handle: async (call, sight) => decided(call, sight, retryParked),
     },
@@ -154,7 +154,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       params,
       body,
       bodyExample: { reason: 'told by telephone' },
-      answers: [{ status: 200, description: 'It is discarded.', schema: oneOf(withEvents), example: { data: { ...retriedExample, state: 'discarded', settled: false, events: [exampleEvent] } } }],
+      answers: [{ status: 200, description: 'It is discarded.', schema: dataSchema(withEvents), example: { data: { ...retriedExample, state: 'discarded', settled: false, events: [exampleEvent] } } }],
       errors: ['parked_work_not_found', 'work_retried'],
       handle: async (call, sight) => decided(call, sight, discardParked),
     },

@@ -10,6 +10,7 @@ import { verifyAll, VerifyRefusedError, verifySample } from '../../projections/v
 import { openScratch } from '../../scratch.js';
 import { HttpError } from '../errors.js';
 import type { Call, Schema } from '../route.js';
+import { dataSchema } from '../schemas/catalogue.js';
 import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import type { Named, Upkeep } from './deps.js';
 import { repairExample, repairSchema, taskSchema, verificationExample, verificationSchema } from './projectionSchemas.js';
@@ -41,7 +42,6 @@ interface VerificationResult {
 }
 
 const explains = (error: unknown): boolean => error instanceof RepairRefusedError || error instanceof VerifyRefusedError;
-const dataOf = (schema: Schema): Schema => ({ type: 'object', additionalProperties: false, required: ['data'], properties: { data: schema } });
 
 /** Something else is under way. */
 export function busy(message: string): HttpError {
@@ -112,7 +112,7 @@ export function taskRoutes({ of, upkeep: { tasks, dataDir }, store, pace, params
 
   const shared = { tag: 'Projections', roles: ['support'], params } as const;
   const task = (kind: 'Verification' | 'Repair'): { schema: Schema; example: object } =>
-    kind === 'Verification' ? { schema: dataOf(taskSchema(kind, verificationSchema)), example: { data: verificationExample } } : { schema: dataOf(taskSchema(kind, repairSchema)), example: { data: repairExample } };
+    kind === 'Verification' ? { schema: dataSchema(taskSchema(kind, verificationSchema)), example: { data: verificationExample } } : { schema: dataSchema(taskSchema(kind, repairSchema)), example: { data: repairExample } };
   const running = (kind: 'Verification' | 'Repair'): { schema: Schema; example: object } => {
     const { schema, example } = task(kind);
     return { schema, example: { data: { ...(example as { data: object }).data, state: 'running', progress: 0.4, result: null } } };

@@ -9,6 +9,7 @@ import { type ProjectionStanding, rebuildShown } from '../../standing.js';
 import { HttpError } from '../errors.js';
 import { contextOf } from '../giftDeps.js';
 import type { Call, Schema } from '../route.js';
+import { dataSchema } from '../schemas/catalogue.js';
 import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import { rebuildExample, rebuildSchema, standingExamples, standingSchema } from './projectionSchemas.js';
 import { busy, taskRoutes } from './projectionTasks.js';
@@ -16,7 +17,6 @@ import type { Named, OpsDeps } from './deps.js';
 
 const named: Schema = { type: 'string', enum: PROJECTIONS.map(({ name }) => name) };
 const reasonBody = (required: boolean): Schema => ({ type: 'object', additionalProperties: false, ...(required ? { required: ['reason'] } : {}), properties: { reason: reasonProperty } });
-const dataOf = (schema: Schema): Schema => ({ type: 'object', additionalProperties: false, required: ['data'], properties: { data: schema } });
 /** The path parameter. */
 export const params = { name: `The read model: ${(named['enum'] as string[]).join(', ')}.` };
 
@@ -50,7 +50,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
     return found;
   }
 
-  const answer = { description: 'What is to be done; null: it is over.', schema: dataOf({ oneOf: [rebuildSchema, { type: 'null' }] }), example: { data: { ...rebuildExample, holder: null, events: null, total: null, per_second: null, seconds_left: null } } };
+  const answer = { description: 'What is to be done; null: it is over.', schema: dataSchema({ oneOf: [rebuildSchema, { type: 'null' }] }), example: { data: { ...rebuildExample, holder: null, events: null, total: null, per_second: null, seconds_left: null } } };
   const shared = { tag: 'Projections', roles: ['support'], params } as const;
 
   return [
@@ -62,7 +62,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       tag: 'Projections',
       roles: ['support', 'auditor'],
       watched: true,
-      answers: [{ status: 200, description: 'All of them.', schema: dataOf({ type: 'array', items: standingSchema }), example: { data: standingExamples } }],
+      answers: [{ status: 200, description: 'All of them.', schema: dataSchema({ type: 'array', items: standingSchema }), example: { data: standingExamples } }],
       errors: [],
       async handle() {
         const found = await upkeep.standing.look();
@@ -76,7 +76,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       summary: 'How one read model stands',
       roles: ['support', 'auditor'],
       watched: true,
-      answers: [{ status: 200, description: 'As in the list.', schema: dataOf(standingSchema), example: { data: standingExamples[0] } }],
+      answers: [{ status: 200, description: 'As in the list.', schema: dataSchema(standingSchema), example: { data: standingExamples[0] } }],
       errors: ['projection_not_found'],
       async handle(call) {
         return { status: 200, body: { data: await standingOf(of(call).projection.name) }, shown: 1 };

@@ -4,6 +4,7 @@ import { giftIdOf } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
 import { contextOf } from '../giftDeps.js';
 import type { Schema } from '../route.js';
+import { dataSchema } from '../schemas/catalogue.js';
 import { type OpsRoute, reasonProperty } from './frame.js';
 import type { OpsDeps } from './deps.js';
 
@@ -44,7 +45,6 @@ const example = {
   kept: { redeemed: ['0c4f1a9e7b2d8c6f5a30'] }, provider: 'stripe', provider_ref: 're_3MmlLrLkdIwHu7ix0uke3Ezy', code: null,
 };
 
-const oneOf = (schema: Schema): Schema => ({ type: 'object', additionalProperties: false, required: ['data'], properties: { data: schema } });
 const shownAs = (transactionId: string, { id, status, amount, giftIds: gift_ids, kept, provider, ref, code }: RefundStanding): object => ({
   id, transaction_id: transactionId, status, amount, gift_ids, kept, provider, provider_ref: ref, code,
 });
@@ -76,8 +76,8 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
       },
       bodyExample: { gift_ids: ['5f2c9d6a1b7e4c80d3a1'], reason: 'bought twice by mistake' },
       answers: [
-        { status: 200, description: 'It has ended: `refunded`, `refused` or `nothing`.', schema: oneOf(refundSchema), example: { data: example } },
-        { status: 202, description: 'It is under way.', schema: oneOf(refundSchema), example: { data: { ...example, status: 'started', provider_ref: null } } },
+        { status: 200, description: 'It has ended: `refunded`, `refused` or `nothing`.', schema: dataSchema(refundSchema), example: { data: example } },
+        { status: 202, description: 'It is under way.', schema: dataSchema(refundSchema), example: { data: { ...example, status: 'started', provider_ref: null } } },
       ],
       errors: [
         'transaction_not_found', 'transaction_pending', 'gift_not_in_transaction', 'gift_already_refunded', 'gift_already_redeemed', 'gift_code_out', 'gift_disputed',
@@ -106,7 +106,7 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
       roles: ['support', 'auditor'],
       params,
       answers: [
-        { status: 200, description: 'The refunds, in order of time.', schema: oneOf({ type: 'array', items: refundSchema }), example: { data: [example] } },
+        { status: 200, description: 'The refunds, in order of time.', schema: dataSchema({ type: 'array', items: refundSchema }), example: { data: [example] } },
       ],
       errors: ['transaction_not_found'],
       async handle({ params: { transactionId = '' } }) {
