@@ -3,6 +3,7 @@
  * `userId` is the caller's; `undefined` is a client, which sees what is visible to everyone.
  */
 import type { Brand, Category, Integration, Product, Segment, Store } from '../domain/catalogue.js';
+import { pounds } from '../domain/money.js';
 import type { Catalogue } from '../projections/catalogueView.js';
 
 /** A product (spec 2.12). `sale_price` is pence, `price` pounds with two decimals. */
@@ -83,11 +84,6 @@ export function productEntity(product: Product): ProductEntity {
     segments: product.segments,
     valid_days: product.valid_days,
   };
-}
-
-/** Pence as pounds with two decimals: `1050` is `"10.50"`. */
-export function pounds(pence: number): string {
-  return (pence / 100).toFixed(2);
 }
 
 /** The brand as shown, with the ids of those of its products that the caller may see. */

@@ -2,11 +2,11 @@
 import { type Purchased, findPurchase, purchaseGifts } from '../commands/purchaseGifts.js';
 import { inSlices } from '../commands/slices.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
+import { pounds } from '../domain/money.js';
 import { type GiftDocument, gifts as giftsProjection } from '../projections/gifts.js';
 import { type TransactionDocument, transactions as transactionsProjection } from '../projections/transactions.js';
 import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from './embed.js';
 import { type Embedded, embeddedCollector } from './embedded.js';
-import { pounds } from './entities.js';
 import { HttpError } from './errors.js';
 import { contextOf, type GiftRouteDeps, userOf } from './giftDeps.js';
 import { type Viewer, giftEntity } from './giftEntities.js';

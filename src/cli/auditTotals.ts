@@ -4,6 +4,7 @@ import { type TotalsCheck, checkTotals } from '../audit/checkTotals.js';
 import { type Cell, csvLine } from '../audit/csv.js';
 import type { LogRange } from '../audit/range.js';
 import { TOTAL_COLUMNS, type Sums, type TotalRow, foldTotals, noSums, sumOf, totalRow } from '../audit/totals.js';
+import { pounds } from '../domain/money.js';
 import { type OpenedStores, withStores } from './engines.js';
 import { accessRequest, cliAccess, outputOptions, reasonOf } from './exports.js';
 import { jsonLine, tableLines } from './output.js';
@@ -86,7 +87,7 @@ function tableOf(rows: readonly TotalRow[], range: LogRange): string[] {
 
 /** Counts, and pence in pounds. */
 function shown(sums: Readonly<Sums>): Cell[] {
-  return (Object.keys(noSums()) as (keyof Sums)[]).map((name) => (name.endsWith('_value') ? (sums[name] / 100).toFixed(2) : sums[name]));
+  return (Object.keys(noSums()) as (keyof Sums)[]).map((name) => (name.endsWith('_value') ? pounds(sums[name]) : sums[name]));
 }
 
 function* inWords({ agree, transactions, gifts, not_issued_yet, differences, faults }: TotalsCheck): Generator<string> {

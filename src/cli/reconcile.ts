@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { type DayReport, dayOf, reconcileDay, type ReconciledDay, reconciliationReport } from '../audit/reconcileDay.js';
 import type { Difference, Sums } from '../audit/reconcile.js';
 import { DEFAULT_ZONE, TimeError } from '../audit/times.js';
+import { pounds } from '../domain/money.js';
 import { NotNowError, TroubleError } from '../workers/trouble.js';
 import { withStores } from './engines.js';
 import { accessRequest, cliAccess } from './exports.js';
@@ -65,7 +66,6 @@ async function runReconcile(terminal: Terminal, flags: ReconcileFlags): Promise<
 }
 
 const inNumber = (differences: number): string => `${differences} ${differences === 1 ? 'difference' : 'differences'}`;
-const pounds = (pence: number): string => (pence / 100).toFixed(2);
 
 function inWords({ what, kind, provider, id, transaction_id, here, there, detail }: Difference): string {
   const side = (where: string, one: { readonly amount: number | null; readonly at: string } | null): string => (one === null ? `not ${where}` : `${where} ${one.amount === null ? '' : `${pounds(one.amount)} `}at ${one.at}`);

@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { listRefunds, refundGifts, type RefundStanding } from '../commands/refundGifts.js';
 import { giftIdOf } from '../domain/giftIds.js';
+import { pounds } from '../domain/money.js';
 import { commandLineContext } from './caller.js';
 import { withLog } from './engines.js';
 import { neededReason } from './exports.js';
@@ -74,8 +75,6 @@ async function runRefund(terminal: Terminal, transactionId: string, { gift, void
   if (refund.status === 'nothing') throw new CommandFailure('nothing was refunded: no gift could be cancelled');
   if (terminal.signal.aborted) throw new CommandFailure('interrupted: the refund goes on', EXIT.interrupted);
 }
-
-const pounds = (pence: number): string => (pence / 100).toFixed(2);
 
 function asJson(transaction_id: string, { giftIds, ref, ...refund }: RefundStanding): object {
   return { transaction_id, ...refund, gift_ids: giftIds, provider_ref: ref };

@@ -5,6 +5,7 @@ import { block, unblock } from '../domain/giftCare.js';
 import {
   type Dispute, fallsShort, type LateMoneyEvent, type LateMoneyStep, lateMoneySteps, PROVIDER_REFUND_KEY, type ProviderRefundSettled, settleDispute, settleProviderRefund,
 } from '../domain/lateMoney.js';
+import { pounds } from '../domain/money.js';
 import { lateMoneyOf, type MadePurchase, type Purchase, purchaseAggregate, type PurchaseEvent, transactionStream } from '../domain/purchase.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
 import { cancelForRefund } from './cancelForRefund.js';
@@ -98,10 +99,8 @@ async function answerDispute(deps: LateMoneyDeps, { purchase, last }: Standing, 
   return settleDispute(lateMoneyOf(purchase), { dispute_id, blocked, gifts })[0];
 }
 
-const pounds = (pence: number): string => `£${(pence / 100).toFixed(2)}`;
-
 function shortfallCause({ total, cancelled, vouchered, difference }: ProviderRefundSettled['data']): string {
   const codes = vouchered === 0 ? '' : `; the codes of ${vouchered} of them are out`;
-  const rest = difference === 0 ? '' : `; ${pounds(difference)} of it no unredeemed gift makes up for`;
-  return `${pounds(total)} was given back at the provider; ${cancelled} gifts are cancelled for it${codes}${rest}`;
+  const rest = difference === 0 ? '' : `; £${pounds(difference)} of it no unredeemed gift makes up for`;
+  return `£${pounds(total)} was given back at the provider; ${cancelled} gifts are cancelled for it${codes}${rest}`;
 }

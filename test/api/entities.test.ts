@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { embeddedCollector } from '../../src/api/embedded.js';
-import { brandEntity, categoryEntity, integrationEntity, pounds, productEntity, segmentEntity, storeEntity } from '../../src/api/entities.js';
+import { brandEntity, categoryEntity, integrationEntity, productEntity, segmentEntity, storeEntity } from '../../src/api/entities.js';
 import { catalogueOf } from '../../src/projections/catalogueState.js';
 import { brand, category, product, segment, store } from '../support/catalogue.js';
 
@@ -12,10 +12,6 @@ test('a product has its price in pence and in pounds', () => {
   assert.equal(shown, {
     id: 'p', brand_id: 'b', name: 'Tea', description: 'Hot', sale_price: 1050, price: '10.50', image_url: 'https://x.example/p', active: true, segments: ['s'], valid_days: 30,
   });
-});
-
-test('pounds have two decimals', () => {
-  assert.equal([0, 5, 99, 100, 1999, 100_000_000].map(pounds), ['0.00', '0.05', '0.99', '1.00', '19.99', '1000000.00']);
 });
 
 test('a brand shows its products and those it accepts as far as the caller may see them, and never who else sees it', async () => {
