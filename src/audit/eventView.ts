@@ -1,9 +1,6 @@
 /** The one way in which an event is shown to anybody: in a history, an export, an answer under `/ops` (decisions 11). */
-import { FIELD_CLASSES, type FieldClasses } from '../domain/fieldClasses.js';
+import { FIELD_CLASSES, type FieldClasses, MASK } from '../domain/fieldClasses.js';
 import type { Caller, Position, RecordedEvent } from '../ports/eventStore.js';
-
-/** What stands in place of a personal field that is not shown. */
-export const MASK = '***';
 
 /** An event as it is shown. Secret fields are left out of `data`, personal ones masked unless asked for. */
 export interface EventView {

@@ -23,6 +23,9 @@ export interface FieldClasses {
   readonly personal: readonly string[];
 }
 
+/** What stands in place of a field that is not shown. */
+export const MASK = '***';
+
 const OPEN: FieldClasses = { secret: [], personal: [] };
 const USER: FieldClasses = { secret: ['password_hash'], personal: ['username', 'name', 'phone_number', 'device_tokens[]'] };
 const CLIENT: FieldClasses = { secret: ['secret_hash'], personal: [] };

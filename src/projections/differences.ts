@@ -1,6 +1,6 @@
 /** What differs between a document as it is served and as the log says, field by field, and as far as anybody may see it. */
 import { isDeepStrictEqual } from 'node:util';
-import { FIELD_CLASSES, type FieldClasses } from '../domain/fieldClasses.js';
+import { FIELD_CLASSES, type FieldClasses, MASK } from '../domain/fieldClasses.js';
 import type { Position } from '../ports/eventStore.js';
 import type { StoredDocument } from '../ports/readStore.js';
 import { isQuarantined } from './quarantine.js';
@@ -23,7 +23,6 @@ export interface Difference {
   readonly fields: readonly FieldDifference[];
 }
 
-const MASK = '***';
 /** Fields of documents that no event names. */
 const OTHERS = ['pin', 'hash'];
 

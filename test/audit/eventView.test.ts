@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { MASK, dataShown, eventView } from '../../src/audit/eventView.js';
-import { FIELD_CLASSES, type FieldClasses } from '../../src/domain/fieldClasses.js';
+import { dataShown, eventView } from '../../src/audit/eventView.js';
+import { FIELD_CLASSES, type FieldClasses, MASK } from '../../src/domain/fieldClasses.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 
 const test = suite('audit/eventView');

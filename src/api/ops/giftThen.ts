@@ -1,9 +1,9 @@
 /** A gift as the API would have shown it at a position of the log: the same folds, the same entities, the catalogue and the accounts of then. */
-import { MASK } from '../../audit/eventView.js';
 import type { Sight } from '../../audit/eventView.js';
 import { catalogueThen } from '../../audit/catalogueThen.js';
 import { type HistoryDeps, type NamedGifts, upTo } from '../../audit/giftHistory.js';
 import { accountStream, phoneStream } from '../../domain/account.js';
+import { MASK } from '../../domain/fieldClasses.js';
 import { giftStream } from '../../domain/gift.js';
 import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import type { Body } from '../../ports/readStore.js';
