@@ -3,6 +3,7 @@
  * requests down, and one write a line would cost more than making the line.
  */
 import { write, writeSync } from 'node:fs';
+import { currentTime } from './clock.js';
 
 /** What log lines are handed to. */
 export interface LogDestination {
@@ -38,7 +39,7 @@ export function openLogDestination(fd: number): LogDestination {
   let timer: NodeJS.Timeout | undefined;
 
   function take(): void {
-    if (dropped > 0) waiting += `${JSON.stringify({ level: 'warn', time: new Date().toISOString(), dropped, msg: 'log lines were dropped: the reader was too slow' })}\n`;
+    if (dropped > 0) waiting += `${JSON.stringify({ level: 'warn', time: currentTime(), dropped, msg: 'log lines were dropped: the reader was too slow' })}\n`;
     dropped = 0;
     current = Buffer.from(waiting);
     from = 0;

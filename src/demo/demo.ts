@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
 import { startApp } from '../app.js';
+import { currentTime } from '../clock.js';
 import { importCatalogue } from '../commands/import/importCatalogue.js';
 import { loadConfig } from '../config.js';
 import { keyedHash } from '../domain/keyedHash.js';
@@ -45,8 +46,7 @@ async function run(): Promise<void> {
   const { hashKey } = loadKeys(base);
   const events = await openEmbeddedEventStore({ dir: dataDir });
   const catalogue: unknown = JSON.parse(readFileSync(CATALOGUE, 'utf8'));
-  const now = (): string => new Date().toISOString();
-  const report = await importCatalogue({ events, hash: keyedHash(hashKey), now }, catalogue, { by: { user: 'cli:demo' } });
+  const report = await importCatalogue({ events, hash: keyedHash(hashKey), now: currentTime }, catalogue, { by: { user: 'cli:demo' } });
   print(`Imported examples/demo.json: ${report.changes.length} entries, ${report.events} events.`);
 
   const logger = createLogger({ level: base.logLevel });
