@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
 import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
 import { buy, purchaseOf, redeem, refused } from '../support/giftFlow.js';
+import { paymentSettings } from '../support/realProviders.js';
 import { type Json, type Reply, type Service, eventually, startService } from '../support/service.js';
 import { openStripeServer, type StripeIntent, type StripeServer } from '../support/stripeServer.js';
 import { dispute, paymentFailed, refunded, signed, stripeMessage, succeeded, type Webhook } from '../support/stripeWebhooks.js';
@@ -19,8 +20,7 @@ let faultOf: ReturnType<typeof answerChecker>;
 
 test.before(async () => {
   stripe = await openStripeServer();
-  const env = { PAYMENTS: 'stripe', STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_API_URL: stripe.url, STRIPE_WEBHOOK_SECRET: SECRET };
-  service = await startService({ env });
+  service = await startService({ env: { ...paymentSettings(stripe), STRIPE_WEBHOOK_SECRET: SECRET } });
   const card = (reference: string): object => ({ reference, kind: 'card', users: ['ann'], customer: 'cus_ann' });
   await service.import({ payment_methods: [CHALLENGED, DECLINED].map(card) });
   faultOf = answerChecker((await service.ask('GET', '/openapi.json')).json as object);

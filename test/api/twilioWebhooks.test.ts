@@ -5,6 +5,7 @@ import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { type FcmServer, openFcmServer } from '../support/fcmServer.js';
 import { buyOne, refused } from '../support/giftFlow.js';
+import { notificationSettings } from '../support/realProviders.js';
 import { eventually, type Reply, type Service, startService } from '../support/service.js';
 import { openTwilioServer, type TwilioServer } from '../support/twilioServer.js';
 
@@ -16,12 +17,7 @@ let service: Service;
 
 test.before(async () => {
   [server, fcm] = await Promise.all([openTwilioServer(), openFcmServer()]);
-  service = await startService({
-    env: {
-      PUBLIC_URL, NOTIFICATIONS: 'real', TWILIO_ACCOUNT_SID: server.accountSid, TWILIO_AUTH_TOKEN: server.authToken, TWILIO_FROM: '+447700900000', TWILIO_API_URL: server.url,
-      FCM_PROJECT_ID: fcm.projectId, FCM_CLIENT_EMAIL: fcm.clientEmail, FCM_PRIVATE_KEY: fcm.privateKey, FCM_API_URL: fcm.url, FCM_TOKEN_URL: fcm.tokenUrl,
-    },
-  });
+  service = await startService({ env: { PUBLIC_URL, ...notificationSettings(server, fcm) } });
 });
 test.after(async () => {
   await service.close();

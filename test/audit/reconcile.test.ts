@@ -1,17 +1,13 @@
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Difference, reconcile, type Reconciled } from '../../src/audit/reconcile.js';
 import { dayOf, reconcileDay } from '../../src/audit/reconcileDay.js';
 import type { LedgerEntry, PaymentLedger } from '../../src/workers/payments/ledger.js';
 import { stripeLedger } from '../../src/workers/payments/stripeLedger.js';
-import { type House, openHouse } from '../support/house.js';
+import type { House } from '../support/house.js';
+import { houseSuite } from '../support/houseSuite.js';
 import { openStripeServer, type StripeServer } from '../support/stripeServer.js';
 
-const test = suite<{ house: House }>('reconciliation');
-test.before.each(async (context) => {
-  context.house = await openHouse();
-});
-test.after.each((context) => context.house.close());
+const test = houseSuite('reconciliation');
 
 const DAY_MS = 86_400_000;
 const HOUR = 3_600_000;

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
+import { withRealProviders } from '../support/realProviders.js';
 import { untilReady } from '../support/service.js';
-import { buyInto, inTrouble, withProviders } from '../support/trouble.js';
+import { buyInto, inTrouble } from '../support/trouble.js';
 
 const test = suite('runbook, providers');
 
 test('parked purchases: a charge that the provider refuses to make', async () => {
-  await withProviders(async (settings, stripe) => {
+  await withRealProviders(async ({ settings, stripe }) => {
     await inTrouble('Parked purchases', settings, async (trouble) => {
       const { url = '' } = await trouble.start();
       await untilReady(url);
@@ -24,7 +25,7 @@ test('parked purchases: a charge that the provider refuses to make', async () =>
 });
 
 test('provider down: charges wait, and are made when it is back', async () => {
-  await withProviders(async (settings, stripe) => {
+  await withRealProviders(async ({ settings, stripe }) => {
     await inTrouble('Provider down', settings, async (trouble) => {
       const { url = '' } = await trouble.start();
       await untilReady(url);

@@ -29,12 +29,10 @@ import { checkpointName, collectionOf } from '../../src/projections/projection.j
 import { PROJECTIONS } from '../../src/readModels.js';
 import { type TestEngines, chosenServers, openTestEngines } from '../support/engines.js';
 import { chances } from '../support/faultyBus.js';
-import { type FcmServer, openFcmServer } from '../support/fcmServer.js';
 import { type Fleet, type Ship, startFleet } from '../support/fleet.js';
+import { openRealProviders, type RealProviders } from '../support/realProviders.js';
 import { type Reply, request } from '../support/service.js';
-import { type StripeServer, openStripeServer } from '../support/stripeServer.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
-import { type TwilioServer, openTwilioServer } from '../support/twilioServer.js';
 
 const FAULTS = Number(process.env['TEST_FAULTS'] ?? (chosenServers().size === 0 ? 4 : 8));
 const SEED = Number(process.env['TEST_SEED'] ?? 1);
@@ -63,9 +61,7 @@ interface World {
   readonly events: EventStore;
   openStore(): Promise<ReadStore>;
   readonly fleet: Fleet;
-  readonly stripe: StripeServer;
-  readonly twilio: TwilioServer;
-  readonly fcm: FcmServer;
+  readonly providers: RealProviders;
 }
 
 const test = suite<{ world: World }>('several processes of each role');
@@ -73,7 +69,7 @@ const test = suite<{ world: World }>('several processes of each role');
 async function openWorld(): Promise<World> {
   const engines = await openTestEngines();
   const dir = mkdtempSync(join(tmpdir(), 'gift-faults-'));
-  const [stripe, twilio, fcm] = await Promise.all([openStripeServer(), openTwilioServer(), openFcmServer()]);
+  const providers = await openRealProviders();
   const settings = {
     ...engines.settings,
     DATA_DIR: dir,
@@ -82,20 +78,7 @@ async function openWorld(): Promise<World> {
     PUBLIC_URL,
     CHARGE_WAIT_MS: '10000',
     ACCESS_TOKEN_TTL: '3600',
-    PAYMENTS: 'stripe',
-    STRIPE_SECRET_KEY: stripe.secretKey,
-    STRIPE_API_URL: stripe.url,
-    STRIPE_WEBHOOK_SECRET: 'whsec_of_the_tests_0000000000',
-    NOTIFICATIONS: 'real',
-    TWILIO_ACCOUNT_SID: twilio.accountSid,
-    TWILIO_AUTH_TOKEN: twilio.authToken,
-    TWILIO_FROM: '+447700900000',
-    TWILIO_API_URL: twilio.url,
-    FCM_PROJECT_ID: fcm.projectId,
-    FCM_CLIENT_EMAIL: fcm.clientEmail,
-    FCM_PRIVATE_KEY: fcm.privateKey,
-    FCM_API_URL: fcm.url,
-    FCM_TOKEN_URL: fcm.tokenUrl,
+    ...providers.settings,
   };
   const config = loadConfig(settings);
   const events = await openEventStore(config);
@@ -105,7 +88,7 @@ async function openWorld(): Promise<World> {
   const catalogue = { ...CATALOGUE, users: [...CATALOGUE.users, ...buyers], payment_methods: [card] };
   await importCatalogue({ events, hash: keyedHash(loadKeys(config).hashKey), now: () => new Date().toISOString() }, catalogue, { by: { user: 'cli:test' } });
   const openStore = (): Promise<ReadStore> => (config.mongodbUrl === undefined ? openEmbeddedReadStore({ dir }) : openMongoReadStore({ url: config.mongodbUrl }));
-  return { engines, openStore, dir, events, fleet: await startFleet(settings), stripe, twilio, fcm };
+  return { engines, openStore, dir, events, fleet: await startFleet(settings), providers };
 }
 
 test.before(async (context) => {
@@ -115,10 +98,10 @@ test.before(async (context) => {
 test.after(async ({ world }) => {
   // What kept it from starting has been told.
   if ((world as World | undefined) === undefined) return;
-  const { engines, dir, events, fleet, stripe, twilio, fcm } = world;
+  const { engines, dir, events, fleet, providers } = world;
   await fleet.close();
   await events.close();
-  await Promise.all([stripe, twilio, fcm].map((server) => server.close()));
+  await providers.close();
   await engines.close();
   rmSync(dir, { recursive: true, force: true });
 });
@@ -288,14 +271,14 @@ test('one after the other is killed or frozen', async ({ world }) => {
   for (const { transactionId, giftId } of bought) {
     await until(async () => ((await events.read(notificationStream(giftId))).some(({ type }) => type === 'NotificationSent') ? true : undefined), SETTLED_MS, `the receiver of ${giftId} is told`);
     assert.equal((await events.read(transactionStream(transactionId))).map(({ type }) => type), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged'], transactionId);
-    assert.is(world.stripe.charges(transactionId), 1, `charged once: ${transactionId}`);
-    assert.is(world.twilio.sent(`${PUBLIC_URL}/g/${shortcodeOf(giftId)}`), 1, `told once: ${giftId}`);
+    assert.is(world.providers.stripe.charges(transactionId), 1, `charged once: ${transactionId}`);
+    assert.is(world.providers.twilio.sent(`${PUBLIC_URL}/g/${shortcodeOf(giftId)}`), 1, `told once: ${giftId}`);
     const types = (await events.read(giftStream(giftId))).map(({ type }) => type);
     assert.equal(types, redeemed.includes(giftId) ? ['GiftIssued', 'GiftRedeemed'] : ['GiftIssued'], giftId);
   }
   console.log(`all told ${Math.round(performance.now() - ended)} ms after the last fault`);
-  assert.is(world.stripe.intents.length, bought.length, 'nothing is charged that nobody bought');
-  assert.is(world.twilio.messages.length, bought.length, 'nobody is told of what nobody bought');
+  assert.is(world.providers.stripe.intents.length, bought.length, 'nothing is charged that nobody bought');
+  assert.is(world.providers.twilio.messages.length, bought.length, 'nobody is told of what nobody bought');
   assert.is(keys.size, bought.length);
   const purchases = [];
   for await (const batch of events.readAll(undefined, { types: ['GiftsPurchased', 'WorkParked'] })) purchases.push(...batch.events.map(({ type }) => type));

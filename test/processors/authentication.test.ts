@@ -1,26 +1,18 @@
 /** Purchases whose buyer must prove who they are, with Stripe's library against a stand-in: what counts in the end is the stand-in's own ledger. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { notePaymentNews } from '../../src/commands/notePaymentNews.js';
 import type { PaymentNews } from '../../src/domain/paymentNews.js';
 import type { ProcessorDeps } from '../../src/processors/run.js';
 import { chances, faultyBus, seeds } from '../support/faultyBus.js';
-import { type House, openHouse } from '../support/house.js';
+import type { House } from '../support/house.js';
+import { houseWithProvidersSuite } from '../support/houseSuite.js';
 import { everyKillPoint } from '../support/killPoints.js';
 import { mortal } from '../support/mortal.js';
-import { faultsByChance, openRealProviders, type RealProviders } from '../support/realProviders.js';
+import { faultsByChance, type RealProviders } from '../support/realProviders.js';
 import type { StripeIntent } from '../support/stripeServer.js';
 
-const test = suite<{ house: House; providers: RealProviders }>('buyers who must prove who they are');
-test.before.each(async (context) => {
-  context.house = await openHouse();
-  context.providers = await openRealProviders();
-});
-test.after.each(async ({ house, providers }) => {
-  await house.close();
-  await providers.close();
-});
+const test = houseWithProvidersSuite('buyers who must prove who they are');
 
 const reference = 'pm_card_authenticationRequired';
 const intentOf = ({ stripe }: RealProviders, transactionId: string): StripeIntent | undefined => stripe.intents.find(({ metadata }) => metadata['transaction_id'] === transactionId);

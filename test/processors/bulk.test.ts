@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PurchaseReceiver } from '../../src/domain/purchase.js';
 import type { Processors } from '../../src/processors/run.js';
-import { type Bought, type House, openHouse } from '../support/house.js';
+import { type Bought, type House, openHouse, phone } from '../support/house.js';
 import { mortal } from '../support/mortal.js';
 
 /** Processor time of the main thread, ms: unlike the clock's it does not count what other processes of the machine take. 0 where the system doesn't tell. */
@@ -33,7 +33,7 @@ test.before(async () => {
 });
 test.after(() => house.close());
 
-const receivers = (): PurchaseReceiver[] => Array.from({ length: RECEIVERS }, (_, n) => ({ phone_number: `+4477009${String(n).padStart(5, '0')}`, phone_hash: `hash${n}` }));
+const receivers = (): PurchaseReceiver[] => Array.from({ length: RECEIVERS }, (_, n) => phone(n));
 
 /** Waits until so many receivers have been told in all. */
 async function untilTold(count: number): Promise<void> {

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type House, openHouse } from '../support/house.js';
+import { type House, openHouse, phone } from '../support/house.js';
 import { everyKillPoint } from '../support/killPoints.js';
 import { mortal } from '../support/mortal.js';
 
@@ -12,7 +12,6 @@ test.before(async () => {
 });
 test.after(() => house.close());
 
-const phone = (n: number): { phone_number: string; phone_hash: string } => ({ phone_number: `+4477009${String(n).padStart(5, '0')}`, phone_hash: `hash${n}` });
 const sentLines = (giftId: string): number =>
   house.lines.filter(({ msg, gift }) => msg === 'simulated notification sent' && gift === giftId.slice(0, 6)).length;
 

@@ -8,12 +8,10 @@ import { suite } from 'uvu';
 import { READ_STORE_FILE } from '../../src/adapters/embedded/readStoreFile.js';
 import { inParallel } from '../../src/commands/import/parallel.js';
 import type { TestEngines } from '../support/engines.js';
-import { type FcmServer, openFcmServer } from '../support/fcmServer.js';
 import { purchaseOf } from '../support/giftFlow.js';
+import { openRealProviders, type RealProviders } from '../support/realProviders.js';
 import { eventually, type Service, startService } from '../support/service.js';
-import { openStripeServer, type StripeServer } from '../support/stripeServer.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
-import { openTwilioServer, type TwilioServer } from '../support/twilioServer.js';
 
 const test = suite('starting again from nothing');
 
@@ -23,26 +21,19 @@ const CLIENTS = 32;
 /** The embedded ones, whatever TEST_ENGINES says: their read store is a file that can be lost. */
 const EMBEDDED: TestEngines = { servers: new Set(), settings: {}, close: async () => undefined };
 
-let stripe: StripeServer;
-let twilio: TwilioServer;
-let fcm: FcmServer;
+let providers: RealProviders;
 let dataDir: string;
 test.before(async () => {
   dataDir = mkdtempSync(join(tmpdir(), 'from-nothing-'));
-  [stripe, twilio, fcm] = await Promise.all([openStripeServer(), openTwilioServer(), openFcmServer()]);
+  providers = await openRealProviders();
 });
 test.after(async () => {
-  await Promise.all([stripe, twilio, fcm].map((one) => one.close()));
+  await providers.close();
   rmSync(dataDir, { recursive: true });
 });
 
 function start(catalogue?: object): Promise<Service> {
-  const env = {
-    PAYMENTS: 'stripe', STRIPE_WEBHOOK_SECRET: 'whsec_0123456789abcdef0123456789abcdef', STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_API_URL: stripe.url,
-    NOTIFICATIONS: 'real', TWILIO_ACCOUNT_SID: twilio.accountSid, TWILIO_AUTH_TOKEN: twilio.authToken, TWILIO_FROM: '+447700900000', TWILIO_API_URL: twilio.url,
-    FCM_PROJECT_ID: fcm.projectId, FCM_CLIENT_EMAIL: fcm.clientEmail, FCM_PRIVATE_KEY: fcm.privateKey, FCM_API_URL: fcm.url, FCM_TOKEN_URL: fcm.tokenUrl,
-  };
-  return startService({ dataDir, engines: EMBEDDED, split: false, env, ...(catalogue === undefined ? {} : { catalogue }) });
+  return startService({ dataDir, engines: EMBEDDED, split: false, env: providers.settings, ...(catalogue === undefined ? {} : { catalogue }) });
 }
 
 /** How many events of a type stand in the log. */
@@ -52,7 +43,7 @@ async function countOf(service: Service, ...types: string[]): Promise<number> {
   return count;
 }
 
-const asked = (): number[] => [stripe, twilio, fcm].map((one) => one.asked.length);
+const asked = (): number[] => [providers.stripe, providers.twilio, providers.fcm].map((one) => one.asked.length);
 
 /** Declined ones, gifts to be shared, pushes to one or two devices, and one bulk purchase by SMS; then some refunds. */
 async function makeHistory(service: Service): Promise<void> {
@@ -87,6 +78,7 @@ test('nobody is charged, told or refunded again', async () => {
   }
   for (const file of readdirSync(dataDir)) if (file.startsWith(READ_STORE_FILE)) rmSync(join(dataDir, file));
 
+  const { stripe, twilio } = providers;
   const before = { asked: asked(), intents: stripe.intents.length, refunds: stripe.refunds.length, messages: twilio.messages.length };
   const began = performance.now();
   const again = await start();

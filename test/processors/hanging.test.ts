@@ -1,13 +1,9 @@
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { simulatedPayments } from '../../src/workers/payments/simulated.js';
-import { type House, openHouse } from '../support/house.js';
+import type { House } from '../support/house.js';
+import { houseSuite } from '../support/houseSuite.js';
 
-const test = suite<{ house: House }>('a charge that hangs');
-test.before.each(async (context) => {
-  context.house = await openHouse();
-});
-test.after.each((context) => context.house.close());
+const test = houseSuite('a charge that hangs');
 
 const HANGS = 'pm_card_hangs';
 /** Longer than the test. */

@@ -3,25 +3,17 @@
  * managers, over every record that a worker writes, and over every answer that it gives; before and after each. Another process of the kind goes on.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Records } from '../../src/ports/readStore.js';
 import { chances, faultyBus, seeds } from '../support/faultyBus.js';
-import { type Bought, type House, openHouse } from '../support/house.js';
+import type { Bought, House } from '../support/house.js';
+import { houseWithProvidersSuite } from '../support/houseSuite.js';
 import { everyKillPoint, partOf } from '../support/killPoints.js';
 import { buyForThree, checkLedgers, checkParked, isSettled } from '../support/ledgers.js';
 import { mortal } from '../support/mortal.js';
-import { faultsByChance, openRealProviders, type RealProviders } from '../support/realProviders.js';
+import { faultsByChance, type RealProviders } from '../support/realProviders.js';
 
-const test = suite<{ house: House; providers: RealProviders }>('killed at every step');
-test.before.each(async (context) => {
-  context.house = await openHouse();
-  context.providers = await openRealProviders();
-});
-test.after.each(async ({ house, providers }) => {
-  await house.close();
-  await providers.close();
-});
+const test = houseWithProvidersSuite('killed at every step');
 
 const LEASE_MS = 90;
 const PATIENCE = { answerMs: 500 };

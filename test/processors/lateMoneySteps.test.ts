@@ -1,19 +1,17 @@
 /** Disputes and refunds made at the provider: gifts blocked, freed and cancelled durably, whatever dies. */
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { notePaymentNews } from '../../src/commands/notePaymentNews.js';
 import type { PaymentNews } from '../../src/domain/paymentNews.js';
 import { ConflictError, type EventStore } from '../../src/ports/eventStore.js';
-import { type Bought, type House, openHouse } from '../support/house.js';
+import type { Bought, House } from '../support/house.js';
+import { houseSuite } from '../support/houseSuite.js';
 import { everyKillPoint } from '../support/killPoints.js';
 import { mortal } from '../support/mortal.js';
 
-const test = suite<{ house: House }>('late money');
-test.before.each(async (context) => {
-  context.house = await openHouse();
-  await context.house.work();
+const test = houseSuite('late money');
+test.before.each(async ({ house }) => {
+  await house.work();
 });
-test.after.each(({ house }) => house.close());
 
 const provider = 'simulated';
 let serial = 0;

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { CommandContext } from '../../src/commands/context.js';
 import { notePaymentNews } from '../../src/commands/notePaymentNews.js';
@@ -7,16 +6,12 @@ import { discardParked, type ParkedDeps, retryParked } from '../../src/commands/
 import { type Bus, RemoteError } from '../../src/ports/bus.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { type House, openHouse } from '../support/house.js';
+import { type House, phone } from '../support/house.js';
+import { houseSuite } from '../support/houseSuite.js';
 import { mortal } from '../support/mortal.js';
 
-const test = suite<{ house: House }>('parked work');
-test.before.each(async (context) => {
-  context.house = await openHouse();
-});
-test.after.each((context) => context.house.close());
+const test = houseSuite('parked work');
 
-const phone = (n: number): { phone_number: string; phone_hash: string } => ({ phone_number: `+4477009${String(n).padStart(5, '0')}`, phone_hash: `hash${n}` });
 const context = (): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'sue' }, now: new Date().toISOString() });
 /** As support works while no read model is there. */
 const desk = (house: House): ParkedDeps => ({ events: house.events, parked: { getMany: async (ids: readonly string[]) => ids.map(() => undefined) } as unknown as ParkedDeps['parked'] });

@@ -1,22 +1,14 @@
 /** Purchases with the real providers' libraries, against stand-ins that fail; what counts in the end is the stand-ins' own ledgers. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chances, faultyBus, seeds } from '../support/faultyBus.js';
-import { type Bought, type House, openHouse } from '../support/house.js';
-import { buyForThree as buy, checkLedgers, checkParked, isSettled, phone } from '../support/ledgers.js';
-import { faultsByChance, openRealProviders, type RealProviders } from '../support/realProviders.js';
+import { type Bought, type House, phone } from '../support/house.js';
+import { houseWithProvidersSuite } from '../support/houseSuite.js';
+import { buyForThree as buy, checkLedgers, checkParked, isSettled } from '../support/ledgers.js';
+import { faultsByChance } from '../support/realProviders.js';
 import type { Asked, Fault } from '../support/standIn.js';
 
-const test = suite<{ house: House; providers: RealProviders }>('purchases by the real providers');
-test.before.each(async (context) => {
-  context.house = await openHouse();
-  context.providers = await openRealProviders();
-});
-test.after.each(async ({ house, providers }) => {
-  await house.close();
-  await providers.close();
-});
+const test = houseWithProvidersSuite('purchases by the real providers');
 
 async function untilSettled(house: House, bought: readonly Bought[], withinMs: number): Promise<void> {
   const deadline = performance.now() + withinMs;

@@ -1,21 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import { SUBJECTS } from '../../src/workers/messages.js';
 import { faultyBus } from '../support/faultyBus.js';
-import { type Bought, type House, openHouse } from '../support/house.js';
+import { type Bought, type House, phone } from '../support/house.js';
+import { houseSuite } from '../support/houseSuite.js';
 import { everyKillPoint } from '../support/killPoints.js';
 import { mortal } from '../support/mortal.js';
-import { openRealProviders } from '../support/realProviders.js';
+import { withRealProviders } from '../support/realProviders.js';
 
-const test = suite<{ house: House }>('refunds');
-test.before.each(async (context) => {
-  context.house = await openHouse();
-});
-test.after.each((context) => context.house.close());
+const test = houseSuite('refunds');
 
+const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
 let serial = 0;
 /** Asks for a refund as the command does. */
 async function ask(house: House, { transactionId, giftIds }: Bought, gifts: readonly string[] = giftIds, voided = false): Promise<string> {
@@ -29,7 +26,6 @@ async function settled(house: House, receivers: readonly object[], options: { re
   return bought;
 }
 const ended = (house: House, count: number): Promise<void> => house.until(async () => (await house.all('GiftsRefunded', 'NothingRefunded', 'WorkParked')).length === count);
-const phone = (n: number): { phone_number: string; phone_hash: string } => ({ phone_number: `+4477009${String(n).padStart(5, '0')}`, phone_hash: `hash${n}` });
 
 const refOf = async (house: House): Promise<string | undefined> => (await house.all('GiftsRefunded')).map(({ data }) => (data as { refund_ref: string }).refund_ref)[0];
 
@@ -191,7 +187,6 @@ test('never more than is left of the charge, whatever else was given back', asyn
 
 test('an attempt that is a day old and never reached the provider is made anew, under a key of its own', async ({ house }) => {
   const bought = await house.buy([{}]);
-  const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
   const stream = `transaction-${bought.transactionId}`;
   await house.append(stream, 'PaymentCharged', { amount: 250, provider: 'simulated', charge_id: 'c' });
   await house.append(`gift-${bought.giftIds[0]}`, 'GiftIssued', { transaction_id: bought.transactionId, index: 0, receiver: {} });
@@ -209,7 +204,6 @@ test('an attempt that is a day old and never reached the provider is made anew, 
 test('an attempt that never reached the provider is not made anew where money was given back there meanwhile', async ({ house }) => {
   const bought = await house.buy([{}, {}]);
   const stream = `transaction-${bought.transactionId}`;
-  const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
   await house.append(stream, 'PaymentCharged', { amount: 500, provider: 'simulated', charge_id: 'c' });
   for (const [index, id] of bought.giftIds.entries()) await house.append(`gift-${id}`, 'GiftIssued', { transaction_id: bought.transactionId, index, receiver: {} });
   await house.append(stream, 'RefundStarted', { refund_id: 'old', attempt: 1, gift_ids: [], kept: {}, amount: 250, provider: 'simulated', charge_id: 'c', payment_reference: 'x' }, hoursAgo(21));
@@ -223,8 +217,7 @@ test('an attempt that never reached the provider is not made anew where money wa
 
 for (const moment of ['before', 'after'] as const) {
   test(`dying ${moment} any one effect gives back once`, async ({ house }) => {
-    const providers = await openRealProviders();
-    try {
+    await withRealProviders(async (providers) => {
       await house.work(await providers.workers(house.deps.records));
       const deaths = await everyKillPoint(house, async (part, at) => {
         const prelude = part.process({ leaseMs: 90 });
@@ -248,15 +241,12 @@ for (const moment of ['before', 'after'] as const) {
       });
       assert.ok(deaths >= 4, `a refund has ${deaths} effects`);
       assert.equal(await house.all('WorkParked'), []);
-    } finally {
-      await providers.close();
-    }
+    });
   });
 }
 
 test('a bus that loses, repeats and delays, two processes: each once', async ({ house }) => {
-  const providers = await openRealProviders();
-  try {
+  await withRealProviders(async (providers) => {
     await house.work(await providers.workers(house.deps.records));
     house.process({ bus: faultyBus(house.bus, 7) });
     house.process({ bus: faultyBus(house.bus, 8) });
@@ -267,9 +257,7 @@ test('a bus that loses, repeats and delays, two processes: each once', async ({ 
     for (const { transactionId } of bought) assert.is(providers.stripe.refunded(transactionId), 500);
     assert.is(providers.stripe.refunds.length, 20);
     assert.equal(await house.all('WorkParked'), []);
-  } finally {
-    await providers.close();
-  }
+  });
 });
 
 test.run();

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { CommandContext } from '../../src/commands/context.js';
 import { discardParked, type ParkedDeps, retryParked } from '../../src/commands/parkedWork.js';
@@ -10,17 +9,15 @@ import { Refusal } from '../../src/domain/refusal.js';
 import type { Bus } from '../../src/ports/bus.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { faultyBus } from '../support/faultyBus.js';
-import { type House, openHouse } from '../support/house.js';
+import { type House, phone } from '../support/house.js';
+import { houseSuite } from '../support/houseSuite.js';
 import { mortal } from '../support/mortal.js';
 
-const test = suite<{ house: House }>('telling again');
-test.before.each(async (context) => {
-  context.house = await openHouse();
-  await context.house.work();
+const test = houseSuite('telling again');
+test.before.each(async ({ house }) => {
+  await house.work();
 });
-test.after.each((context) => context.house.close());
 
-const phone = (n: number): { phone_number: string; phone_hash: string } => ({ phone_number: `+4477009${String(n).padStart(5, '0')}`, phone_hash: `hash${n}` });
 const context = (): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'sue' }, now: new Date().toISOString() });
 const refusal = (code: string) => (error: unknown): boolean => error instanceof Refusal && error.code === code;
 

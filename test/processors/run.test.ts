@@ -1,16 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { EventStore } from '../../src/ports/eventStore.js';
-import { type House, openHouse } from '../support/house.js';
+import { phone } from '../support/house.js';
+import { houseSuite } from '../support/houseSuite.js';
 
-const test = suite<{ house: House }>('process managers on the embedded engines');
-test.before.each(async (context) => {
-  context.house = await openHouse();
-});
-test.after.each((context) => context.house.close());
+const test = houseSuite('process managers on the embedded engines');
 
-const phone = (n: number): { phone_number: string; phone_hash: string } => ({ phone_number: `+4477009${String(n).padStart(5, '0')}`, phone_hash: `hash${n}` });
 
 test('charges, issues and tells each receiver where they can be reached', async ({ house }) => {
   house.contacts.set('with-device', { name: 'Bea', phone_number: '+447700900001', device_tokens: ['token-bea'], locale: 'cy' });

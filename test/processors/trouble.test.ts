@@ -1,20 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Bus, RemoteError } from '../../src/ports/bus.js';
 import { ConflictError, type EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { ChargeReply } from '../../src/workers/messages.js';
 import { faultyBus } from '../support/faultyBus.js';
-import { type House, openHouse } from '../support/house.js';
+import { type House, phone } from '../support/house.js';
+import { houseSuite } from '../support/houseSuite.js';
 
-const test = suite<{ house: House }>('process managers in trouble');
-test.before.each(async (context) => {
-  context.house = await openHouse();
-});
-test.after.each((context) => context.house.close());
+const test = houseSuite('process managers in trouble');
 
-const phone = (n: number): { phone_number: string; phone_hash: string } => ({ phone_number: `+4477009${String(n).padStart(5, '0')}`, phone_hash: `hash${n}` });
 const sent = (house: House): number => house.lines.filter(({ msg }) => msg === 'simulated notification sent').length;
 const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
 const parked = async (house: House): Promise<{ stream: string; entity: string; step: string; cause: string }[]> =>

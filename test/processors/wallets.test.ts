@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PaymentMethod } from '../../src/domain/account.js';
 import { fold, type Happened } from '../../src/domain/decider.js';
@@ -11,18 +10,17 @@ import { UnavailableError } from '../../src/ports/unavailable.js';
 import { walletPayments } from '../../src/processors/walletPayments.js';
 import { type Writer, writer } from '../../src/processors/writing.js';
 import { SUBJECTS } from '../../src/workers/messages.js';
-import { type House, openHouse } from '../support/house.js';
+import type { House } from '../support/house.js';
+import { houseSuite } from '../support/houseSuite.js';
 import { everyKillPoint } from '../support/killPoints.js';
 import { memoryEvents } from '../support/memoryEvents.js';
 import { mortal } from '../support/mortal.js';
 
-const test = suite<{ house: House }>('wallets');
-test.before.each(async (context) => {
-  context.house = await openHouse();
-  context.house.methods.set('prepaid', { kind: 'wallet', prepaid: true, customer: null });
-  context.house.methods.set('invoiced', { kind: 'wallet', prepaid: false, customer: null });
+const test = houseSuite('wallets');
+test.before.each(({ house }) => {
+  house.methods.set('prepaid', { kind: 'wallet', prepaid: true, customer: null });
+  house.methods.set('invoiced', { kind: 'wallet', prepaid: false, customer: null });
 });
-test.after.each((context) => context.house.close());
 
 const topUp = (house: House, id: string, amount: number): Promise<void> => house.append('wallet-prepaid', 'WalletToppedUp', { top_up_id: id, amount });
 const reason = { commandId: 'c', cause: { id: 'e', at: '', revision: 0, correlationId: 'r' } };

@@ -55,6 +55,9 @@ export interface House {
 
 const CORRELATION_ID = 'the-request';
 
+/** The `n`th receiver by phone. */
+export const phone = (n: number): { phone_number: string; phone_hash: string } => ({ phone_number: `+4477009${String(n).padStart(5, '0')}`, phone_hash: `hash${n}` });
+
 /** An event of a test. */
 export function eventOf(type: string, data: object, at = new Date().toISOString(), correlationId = CORRELATION_ID): NewEvent {
   return { id: randomUUID(), type, at, data, metadata: { commandId: randomUUID(), correlationId, by: { user: 'buyer' } } };

@@ -1,10 +1,7 @@
 /** What counts in the end: what the providers' own ledgers say of a purchase, whatever happened on the way to it. */
 import * as assert from 'uvu/assert';
-import type { Bought, House } from './house.js';
+import { type Bought, type House, phone } from './house.js';
 import type { RealProviders } from './realProviders.js';
-
-/** A receiver by phone. */
-export const phone = (n: number): { phone_number: string; phone_hash: string } => ({ phone_number: `+4477009${String(n).padStart(5, '0')}`, phone_hash: `hash${n}` });
 
 /** Buys for a receiver by phone, one by push, one who shares it by the address. */
 export function buyForThree(house: House, n: number, reference = 'pm_card_visa'): Promise<Bought> {

@@ -1,4 +1,4 @@
-/** Stand-ins for all real providers, and workers that talk to them over HTTP. */
+/** Stand-ins for all real providers, the settings that name them, and workers that talk to them over HTTP. */
 import pino from 'pino';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import type { Records } from '../../src/ports/readStore.js';
@@ -19,6 +19,8 @@ export interface RealProviders {
   readonly stripe: StripeServer;
   readonly twilio: TwilioServer;
   readonly fcm: FcmServer;
+  /** Those of a service that works with all three. */
+  readonly settings: Readonly<Record<string, string>>;
   /** What one worker process has, with little patience. */
   workers(records: Records, limits?: SmsLimitOptions): Promise<Required<Pick<WorkerDeps, 'payments' | 'notifications'>>>;
   /** How all three treat requests from now on. */
@@ -31,6 +33,21 @@ const SETTLE_MS = 350;
 /** Far more than one test has: limits have tests of their own. */
 const UNLIMITED = 1_000_000;
 
+const SENDER = '+447700900000';
+
+/** The settings of a service that charges by this stand-in. */
+export function paymentSettings(stripe: StripeServer): Record<string, string> {
+  return { PAYMENTS: 'stripe', STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_WEBHOOK_SECRET: 'whsec_of_the_tests', STRIPE_API_URL: stripe.url };
+}
+
+/** The settings of a service that tells receivers by these stand-ins. */
+export function notificationSettings(twilio: TwilioServer, fcm: FcmServer): Record<string, string> {
+  return {
+    NOTIFICATIONS: 'real', TWILIO_ACCOUNT_SID: twilio.accountSid, TWILIO_AUTH_TOKEN: twilio.authToken, TWILIO_FROM: SENDER, TWILIO_API_URL: twilio.url,
+    FCM_PROJECT_ID: fcm.projectId, FCM_CLIENT_EMAIL: fcm.clientEmail, FCM_PRIVATE_KEY: fcm.privateKey, FCM_API_URL: fcm.url, FCM_TOKEN_URL: fcm.tokenUrl,
+  };
+}
+
 /** Opens them. */
 export async function openRealProviders(): Promise<RealProviders> {
   const [stripe, twilio, fcm] = await Promise.all([openStripeServer(), openTwilioServer(), openFcmServer()]);
@@ -39,6 +56,7 @@ export async function openRealProviders(): Promise<RealProviders> {
     stripe,
     twilio,
     fcm,
+    settings: { ...paymentSettings(stripe), ...notificationSettings(twilio, fcm) },
     async workers(records, limits = { perNumber: UNLIMITED, perBuyer: UNLIMITED }) {
       const now = Date.now;
       const common = { logger, now, timeoutMs: TIMEOUT_MS, guard: { failures: 20, openMs: 20 } };
@@ -48,7 +66,7 @@ export async function openRealProviders(): Promise<RealProviders> {
         payments: stripePayments({ secretKey: stripe.secretKey, apiUrl: stripe.url }, common),
         notifications: byChannel({
           sms: twilioSms(
-            { accountSid: twilio.accountSid, authToken: twilio.authToken, from: '+447700900000', apiUrl: twilio.url },
+            { accountSid: twilio.accountSid, authToken: twilio.authToken, from: SENDER, apiUrl: twilio.url },
             { ...common, ledger, limits: smsLimits(records, hash, now, limits), settleMs: SETTLE_MS },
           ),
           push: fcmPush(
@@ -65,6 +83,16 @@ export async function openRealProviders(): Promise<RealProviders> {
       await Promise.all([stripe, twilio, fcm].map((server) => server.close()));
     },
   };
+}
+
+/** Opens them, and closes them whatever becomes of their use. */
+export async function withRealProviders(use: (providers: RealProviders) => Promise<void>): Promise<void> {
+  const providers = await openRealProviders();
+  try {
+    await use(providers);
+  } finally {
+    await providers.close();
+  }
 }
 
 /** Faults by chance: about four requests in ten. `chance`: numbers from 0 to 1. */

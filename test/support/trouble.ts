@@ -10,13 +10,10 @@ import { loadConfig } from '../../src/config.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import { openEventStore } from '../../src/engines.js';
 import { loadKeys } from '../../src/keys.js';
-import { openFcmServer } from './fcmServer.js';
 import { purchaseOf } from './giftFlow.js';
 import { readRunbook, runCommand } from './runbook.js';
 import { type Reply, request, type ServiceProcess, startProcess } from './service.js';
-import { openStripeServer, type StripeServer } from './stripeServer.js';
 import { CATALOGUE } from './testCatalogue.js';
-import { openTwilioServer } from './twilioServer.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
@@ -98,21 +95,6 @@ export async function buyInto({ env, ask }: Trouble, url: string, receivers?: re
   assert.equal(reply.status, 201, reply.text);
   Object.assign(env, { TRANSACTION: reply.json.data.id as string, GIFT: reply.json.data.gifts[0] as string });
   return env['GIFT'] ?? '';
-}
-
-/** Stand-ins for the real providers, and the settings that name them. */
-export async function withProviders(use: (settings: Record<string, string>, stripe: StripeServer) => Promise<void>): Promise<void> {
-  const [stripe, twilio, fcm] = await Promise.all([openStripeServer(), openTwilioServer(), openFcmServer()]);
-  const settings = {
-    PAYMENTS: 'stripe', STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_WEBHOOK_SECRET: 'whsec_of_a_test', STRIPE_API_URL: stripe.url,
-    NOTIFICATIONS: 'real', TWILIO_ACCOUNT_SID: twilio.accountSid, TWILIO_AUTH_TOKEN: twilio.authToken, TWILIO_FROM: '+447700900000', TWILIO_API_URL: twilio.url,
-    FCM_PROJECT_ID: fcm.projectId, FCM_CLIENT_EMAIL: fcm.clientEmail, FCM_PRIVATE_KEY: fcm.privateKey, FCM_API_URL: fcm.url, FCM_TOKEN_URL: fcm.tokenUrl,
-  };
-  try {
-    await use(settings, stripe);
-  } finally {
-    await Promise.all([stripe, twilio, fcm].map((one) => one.close()));
-  }
 }
 
 /** How many events the gift's stream has. */

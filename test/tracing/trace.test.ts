@@ -6,11 +6,9 @@ import { notificationStream } from '../../src/domain/notification.js';
 import { transactionStream } from '../../src/domain/purchase.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { type Collector, openCollector, type SentSpan } from '../support/collector.js';
-import { openFcmServer } from '../support/fcmServer.js';
 import { buyOne, purchaseOf, redeem } from '../support/giftFlow.js';
+import { openRealProviders } from '../support/realProviders.js';
 import { type Service, eventually, startService } from '../support/service.js';
-import { openStripeServer } from '../support/stripeServer.js';
-import { openTwilioServer } from '../support/twilioServer.js';
 
 const test = suite('one trace');
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -19,34 +17,21 @@ const CALLER = 'b7ad6b7169203331';
 /** The service, a process per role, with traces and stand-ins for all providers. */
 async function traced(use: (service: Service, collector: Collector) => Promise<void>): Promise<void> {
   const collector = await openCollector();
-  const [stripe, twilio, fcm] = await Promise.all([openStripeServer(), openTwilioServer(), openFcmServer()]);
+  const providers = await openRealProviders();
   const service = await startService({
     split: true,
     env: {
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
       OTEL_BSP_SCHEDULE_DELAY: '100',
-      PAYMENTS: 'stripe',
-      STRIPE_SECRET_KEY: stripe.secretKey,
-      STRIPE_WEBHOOK_SECRET: 'whsec_of_a_test',
-      STRIPE_API_URL: stripe.url,
-      NOTIFICATIONS: 'real',
-      TWILIO_ACCOUNT_SID: twilio.accountSid,
-      TWILIO_AUTH_TOKEN: twilio.authToken,
-      TWILIO_FROM: '+447700900000',
-      TWILIO_API_URL: twilio.url,
-      FCM_PROJECT_ID: fcm.projectId,
-      FCM_CLIENT_EMAIL: fcm.clientEmail,
-      FCM_PRIVATE_KEY: fcm.privateKey,
-      FCM_API_URL: fcm.url,
-      FCM_TOKEN_URL: fcm.tokenUrl,
+      ...providers.settings,
     },
   });
   try {
     await use(service, collector);
   } finally {
     await service.close();
-    await Promise.all([stripe, twilio, fcm, collector].map((one) => one.close()));
+    await Promise.all([providers, collector].map((one) => one.close()));
   }
 }
 

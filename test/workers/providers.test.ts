@@ -5,20 +5,16 @@ import { loadConfig } from '../../src/config.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import { openProviders } from '../../src/workers/providers.js';
 import { memoryRecords } from '../support/memoryRecords.js';
-import { openRealProviders } from '../support/realProviders.js';
+import { withRealProviders } from '../support/realProviders.js';
 
 const test = suite('providers by settings');
 
 test('the chosen ones talk to where the settings say; the others are left out', async () => {
-  const { stripe, twilio, fcm, close } = await openRealProviders();
-  try {
+  await withRealProviders(async ({ stripe, twilio, fcm, settings }) => {
     const deps = { records: memoryRecords(Date.now), hash: keyedHash(Buffer.alloc(32)), logger: pino({ level: 'silent' }) };
     assert.equal(await openProviders(loadConfig({}), deps), {});
-    const config = loadConfig({
-      PAYMENTS: 'stripe', STRIPE_SECRET_KEY: stripe.secretKey, STRIPE_WEBHOOK_SECRET: 'whsec_test', STRIPE_API_URL: stripe.url,
-      NOTIFICATIONS: 'real', TWILIO_ACCOUNT_SID: twilio.accountSid, TWILIO_AUTH_TOKEN: twilio.authToken, TWILIO_FROM: 'Gifts', TWILIO_API_URL: twilio.url,
-      FCM_PROJECT_ID: fcm.projectId, FCM_CLIENT_EMAIL: fcm.clientEmail, FCM_PRIVATE_KEY: fcm.privateKey.replaceAll('\n', '\\n'), FCM_API_URL: fcm.url, FCM_TOKEN_URL: fcm.tokenUrl,
-    });
+    const escaped = fcm.privateKey.replaceAll('\n', '\\n');
+    const config = loadConfig({ ...settings, TWILIO_FROM: 'Gifts', FCM_PRIVATE_KEY: escaped });
     const { payments, notifications } = await openProviders(config, deps);
     const charge = { transaction_id: 't1', amount: 250, payment_reference: 'pm_card_visa', customer: null, started_at: new Date().toISOString() };
     assert.is((await payments?.charge(charge))?.outcome, 'charged');
@@ -28,9 +24,7 @@ test('the chosen ones talk to where the settings say; the others are left out', 
     assert.is(twilio.messages[0]?.from, 'Gifts');
     assert.equal([stripe.charges('t1'), twilio.messages.length, fcm.messages.length], [1, 1, 1]);
     assert.is((await notifications?.lookUp({ gift_id: 'g2', channel: 'push', to: [], launch_url: '', started_at: new Date().toISOString() }))?.outcome, 'sent');
-  } finally {
-    await close();
-  }
+  });
 });
 
 test.run();
