@@ -103,13 +103,18 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     if (open.beingRefunded(giftId)) throw new NotYetError('a refund decides on the gift first', patience.retryAtMostMs);
   };
 
+  /** What a gift's first telling and those asked for later have in common: by one key, so one at a time. */
+  const telling = (giftId: string, transactionId: string): Pick<Job, 'key' | 'pool' | 'transactionId' | 'parkAs'> => ({
+    key: tellKey(giftId),
+    pool: pools.tell,
+    transactionId,
+    parkAs: { name: 'notification', entity: giftId, step: 'tell' },
+  });
+
   const tellJob = (giftId: string, transactionId: string): Job => {
     const memory = tellMemory();
     return {
-      key: tellKey(giftId),
-      pool: pools.tell,
-      transactionId,
-      parkAs: { name: 'notification', entity: giftId, step: 'tell' },
+      ...telling(giftId, transactionId),
       cause: () => open.notification(giftId)?.last,
       run: async () => {
         mayTell(giftId);
@@ -123,11 +128,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
   const retellJob = (giftId: string, transactionId: string): Job => {
     const memory = tellMemory();
     return {
-      // As the first telling: one at a time.
-      key: tellKey(giftId),
-      pool: pools.tell,
-      transactionId,
-      parkAs: { name: 'notification', entity: giftId, step: 'tell' },
+      ...telling(giftId, transactionId),
       cause: () => open.retelling(giftId)?.seen,
       run: async () => {
         for (let asked = open.retelling(giftId); asked !== undefined; asked = open.retelling(giftId)) {
