@@ -1,6 +1,7 @@
 /** Brands (spec 4.5): those that are active, visible to the caller, and have active products, their own or consolidated ones they accept. */
 import type { Brand } from '../domain/catalogue.js';
-import type { Catalogue, CatalogueView } from '../projections/catalogueView.js';
+import type { CatalogueView } from '../projections/catalogueView.js';
+import type { Catalogue } from '../projections/wholeCatalogue.js';
 import { callerId } from './callerId.js';
 import { embeddedCollector, type Embedded } from './embedded.js';
 import { brandEntity, consolidatedProducts, ownProducts, productEntity, storeEntity, type BrandEntity } from './entities.js';

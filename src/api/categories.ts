@@ -1,6 +1,7 @@
 /** Categories of products (spec 4.5). */
 import type { Category } from '../domain/catalogue.js';
-import type { Catalogue, CatalogueView } from '../projections/catalogueView.js';
+import type { CatalogueView } from '../projections/catalogueView.js';
+import type { Catalogue } from '../projections/wholeCatalogue.js';
 import { callerId } from './callerId.js';
 import { embeddedCollector, type Embedded } from './embedded.js';
 import { brandEntity, categoryEntity, productEntity, sellableProducts } from './entities.js';

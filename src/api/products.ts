@@ -1,6 +1,7 @@
 /** Products (spec 4.5): those that are active, of an active brand, and visible to the caller. */
 import type { Product } from '../domain/catalogue.js';
-import type { Catalogue, CatalogueView } from '../projections/catalogueView.js';
+import type { CatalogueView } from '../projections/catalogueView.js';
+import type { Catalogue } from '../projections/wholeCatalogue.js';
 import { callerId } from './callerId.js';
 import { embeddedCollector, type Embedded } from './embedded.js';
 import { brandEntity, productEntity } from './entities.js';

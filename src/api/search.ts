@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import MiniSearch, { type SearchOptions } from 'minisearch';
 import { inSlices } from '../commands/slices.js';
 import type { Product } from '../domain/catalogue.js';
-import type { Catalogue } from '../projections/catalogueView.js';
+import type { Catalogue } from '../projections/wholeCatalogue.js';
 
 /** The longest text that may be searched for, in characters. */
 export const MAX_QUERY = 200;

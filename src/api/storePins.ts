@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache';
 import Supercluster from 'supercluster';
 import { inSlices } from '../commands/slices.js';
 import type { Brand, Store } from '../domain/catalogue.js';
-import type { Catalogue } from '../projections/catalogueView.js';
+import type { Catalogue } from '../projections/wholeCatalogue.js';
 import { placeOf, type Box, type Place } from './tileGrid.js';
 
 /** The deepest granularity. */

@@ -5,7 +5,7 @@ import type { Handled } from '../commands/handle.js';
 import { type GiftExtended, type VoucherAssigned, mayRedeem } from '../domain/gift.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { VoucherDocument } from '../projections/gifts.js';
-import type { Catalogue } from '../projections/catalogueView.js';
+import type { Catalogue } from '../projections/wholeCatalogue.js';
 import { embeddedCollector } from './embedded.js';
 import { segmentEntity } from './entities.js';
 import { HttpError } from './errors.js';

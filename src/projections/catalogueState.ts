@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Brand, CatalogueKind, CatalogueKinds, Product, Store } from '../domain/catalogue.js';
 import type { Position } from '../ports/eventStore.js';
 import type { CatalogueDocument, EntryDocument } from './catalogue.js';
-import type { Catalogue } from './catalogueView.js';
+import type { Catalogue } from './wholeCatalogue.js';
 
 /** Entries looked at before others get their turn: some 2 ms. */
 const SLICE = 4_000;

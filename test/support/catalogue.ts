@@ -1,6 +1,7 @@
 /** Catalogue entries with what a test doesn't care about filled in. */
 import type { Brand, Category, Product, Segment, Store } from '../../src/domain/catalogue.js';
-import type { Catalogue, CatalogueView } from '../../src/projections/catalogueView.js';
+import type { CatalogueView } from '../../src/projections/catalogueView.js';
+import type { Catalogue } from '../../src/projections/wholeCatalogue.js';
 
 /** A product of `brand` at 10 pounds. */
 export function product(id: string, brand_id: string, fields: Partial<Product> = {}): Product {

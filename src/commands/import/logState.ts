@@ -6,7 +6,7 @@ import { type Entry, evolveEntry } from '../../domain/entry.js';
 import { type VoucherCode, voucherCodeAggregate } from '../../domain/voucherCode.js';
 import type { EventStore, ExpectedRevision, RecordedEvent } from '../../ports/eventStore.js';
 import { type ArrayName, type CheckedFile, type IdKind, KIND_OF_ARRAY } from './file.js';
-import { REFERENCES } from './references.js';
+import { REFERENCES } from './referenceFields.js';
 
 /** A stream as it was read. */
 export interface Stored<S> {

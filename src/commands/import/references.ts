@@ -1,25 +1,11 @@
-/** Which fields of an import file refer to entries of which kind, and whether those exist. Looks at entries as they stand, so that a fault elsewhere in an entry hides none here. */
+/** Whether what an import file refers to exists. Looks at entries as they stand, so that a fault elsewhere in an entry hides none here. */
 import { inSlices } from '../slices.js';
 import type { FaultCollector } from './faults.js';
 import { ARRAY_NAMES, type ArrayName, type IdKind, KIND_OF_ARRAY } from './file.js';
 import type { LogState } from './logState.js';
+import { REFERENCES } from './referenceFields.js';
 import { ID_PATTERN } from './schemas.js';
 import type { Shaped } from './shapes.js';
-
-/** By array and field; a field holds one id or a list of ids. */
-export const REFERENCES: { readonly [A in ArrayName]: Readonly<Record<string, IdKind>> } = {
-  integrations: {},
-  merchants: {},
-  brands: { merchant_id: 'merchant', integration_id: 'integration', consolidated_products: 'product', visible_to: 'user' },
-  stores: { brand_id: 'brand' },
-  segments: {},
-  products: { brand_id: 'brand', segments: 'segment' },
-  categories: { products: 'product' },
-  users: { merchant_id: 'merchant' },
-  clients: { users: 'user' },
-  payment_methods: { users: 'user' },
-  voucher_codes: { segment_id: 'segment' },
-};
 
 const NAMES: Readonly<Record<IdKind, string>> = {
   integration: 'integration', merchant: 'merchant', brand: 'brand', store: 'store', segment: 'segment', product: 'product', category: 'category', user: 'user',
