@@ -16,7 +16,8 @@ import { startEventStoreDouble } from './support/eventStoreDouble.js';
 import { HELLO, openedWell, startFakeMongo } from './support/fakeMongo.js';
 import { runs } from './support/mainProcess.js';
 import { contractServer, mongoMissing, newDatabase } from './support/mongoServer.js';
-import { freePort, natsMissing, natsOfVersion, startNats } from './support/natsServer.js';
+import { natsMissing, natsOfVersion, startNats } from './support/natsServer.js';
+import { freePort } from './support/serverProcess.js';
 
 const test = suite<{ dir: string }>('engines at start');
 

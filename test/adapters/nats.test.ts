@@ -9,7 +9,8 @@ import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../s
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { busContract } from '../contract/bus.js';
 import { type BusProcess, openBusInProcess } from '../support/busProcess.js';
-import { type NatsServer, freePort, natsMissing, natsOfVersion, startNats } from '../support/natsServer.js';
+import { type NatsServer, natsMissing, natsOfVersion, startNats } from '../support/natsServer.js';
+import { freePort } from '../support/serverProcess.js';
 
 const missing = natsMissing();
 const ownMissing = natsMissing({ own: true });

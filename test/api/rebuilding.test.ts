@@ -14,6 +14,7 @@ import { openTestEngines } from '../support/engines.js';
 import { buy, redeem } from '../support/giftFlow.js';
 import { type Json, type Service, eventually, startService } from '../support/service.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
+import { untilStopped } from '../support/untilStopped.js';
 
 const test = suite('rebuilding beneath a service');
 /** A page holds them all. */
@@ -26,7 +27,6 @@ const PAUSE_MS = 50;
  * a gift, or show as unredeemed what an earlier answer has shown as redeemed.
  */
 function restless(service: Service, ids: readonly string[], transaction: string): { stop(): Promise<{ redeemed: number; reads: number }> } {
-  let stopped = false;
   let redeemed = 0;
   let reads = 0;
   const get = async (path: string, headers: Readonly<Record<string, string>> = {}): Promise<Json> => {
@@ -35,8 +35,8 @@ function restless(service: Service, ids: readonly string[], transaction: string)
     return reply.json.data;
   };
 
-  async function write(): Promise<void> {
-    for (; !stopped && redeemed < ids.length; await sleep(PAUSE_MS)) {
+  async function write(on: () => boolean): Promise<void> {
+    for (; on() && redeemed < ids.length; await sleep(PAUSE_MS)) {
       const id = ids[redeemed] ?? '';
       const reply = await redeem(service, id);
       assert.equal(reply.status, 201, reply.text);
@@ -46,9 +46,9 @@ function restless(service: Service, ids: readonly string[], transaction: string)
     }
   }
 
-  async function readOne(): Promise<void> {
+  async function readOne(on: () => boolean): Promise<void> {
     const known = new Set<string>();
-    for (; !stopped; reads++) {
+    for (; on(); reads++) {
       const id = ids[Math.floor(Math.random() * Math.min(ids.length, redeemed + 2))] ?? '';
       const { gift_status } = await get(`/api/v2/gifts/${id}`);
       assert.ok(gift_status === 'redeemed' || !known.has(id), `gift ${id} was redeemed, and is ${String(gift_status)} again`);
@@ -56,8 +56,8 @@ function restless(service: Service, ids: readonly string[], transaction: string)
     }
   }
 
-  async function readList(): Promise<void> {
-    for (let last = 0; !stopped; reads++) {
+  async function readList(on: () => boolean): Promise<void> {
+    for (let last = 0; on(); reads++) {
       const list = (await get(`/api/v2/transactions/${transaction}/gifts?per_page=${GIFTS}`)) as readonly Json[];
       assert.equal(list.length, ids.length, 'none is missing');
       const count = list.filter(({ gift_status }) => gift_status === 'redeemed').length;
@@ -67,14 +67,10 @@ function restless(service: Service, ids: readonly string[], transaction: string)
     }
   }
 
-  const all = Promise.all([write(), readOne(), readOne(), readList()]);
-  all.catch(() => {
-    stopped = true;
-  });
+  const traffic = untilStopped([write, readOne, readOne, readList]);
   return {
     async stop() {
-      stopped = true;
-      await all;
+      await traffic.stop();
       return { redeemed, reads };
     },
   };

@@ -8,12 +8,12 @@ import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
 import { canonicalText } from '../../src/commands/logHash.js';
 import { loadKeys } from '../../src/keys.js';
-import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
-import { gift, type Ran } from '../support/cli.js';
+import type { RecordedEvent } from '../../src/ports/eventStore.js';
+import { gift, saidBy } from '../support/cli.js';
 import { event, eventsOf } from '../support/eventStoreEvents.js';
+import { withLogIn } from '../support/eventStoreFolder.js';
 
 interface Context {
   dir: string;
@@ -24,7 +24,6 @@ interface Context {
 
 const test = suite<Context>('cli/backup');
 const SCRIPT = fileURLToPath(new URL('../../src/cli/gift.js', import.meta.url));
-const saidBy = ({ code, out, err }: Ran): Omit<Ran, 'records'> => ({ code, out, err });
 const RESTORE = (file: string): string[] => ['restore', file, '--reason', 'a drill'];
 
 test.before.each((context) => {
@@ -36,19 +35,10 @@ test.before.each((context) => {
 
 test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
 
-async function within<T>(dir: string, use: (store: EventStore) => Promise<T>): Promise<T> {
-  const store = await openEmbeddedEventStore({ dir });
-  try {
-    return await use(store);
-  } finally {
-    await store.close();
-  }
-}
-
 /** A log of some streams, with keys. */
 async function fill(dir: string, streams: number): Promise<void> {
   loadKeys({ dataDir: dir });
-  await within(dir, async (store) => {
+  await withLogIn(dir, async (store) => {
     await store.appendInOrder!(Array.from({ length: streams }, (_, n) => ({ stream: `gift-${n}`, events: [event('GiftIssued', { n, b: 1, a: ['é', null, 1.5] }), event('GiftRedeemed', { n })], expected: 'none' as const })));
   });
 }
@@ -59,7 +49,7 @@ function freshWithKeys({ data, fresh }: Context): void {
   for (const key of ['hash.key', 'token.key']) cpSync(join(data, key), join(fresh, key));
 }
 
-const logOf = async (dir: string): Promise<RecordedEvent[]> => within(dir, async (store) => eventsOf(store.readAll(undefined)));
+const logOf = async (dir: string): Promise<RecordedEvent[]> => withLogIn(dir, async (store) => eventsOf(store.readAll(undefined)));
 const textsOf = async (dir: string): Promise<string[]> => (await logOf(dir)).map(canonicalText);
 
 test('a backup and its restore: the same events in order, a new log id, the record of both, checkable by hand', async (context) => {
@@ -84,7 +74,7 @@ test('a backup and its restore: the same events in order, a new log id, the reco
   const events = await logOf(fresh);
   assert.equal(events.slice(0, -1).map(canonicalText), texts);
   const last = events.at(-1)!;
-  const ids = await Promise.all([data, fresh].map((dir) => within(dir, async (store) => store.logId)));
+  const ids = await Promise.all([data, fresh].map((dir) => withLogIn(dir, async (store) => store.logId)));
   assert.is.not(ids[0], ids[1]);
   assert.equal([last.type, last.stream, last.metadata.by.user?.startsWith('cli:')], ['LogRestored', 'log-restored', true]);
   const { backed_up_at, ...told } = last.data as Record<string, unknown>;
@@ -97,7 +87,7 @@ test('a backup and its restore: the same events in order, a new log id, the reco
 test('--json; an empty log and one that has been restored before can be backed up and restored too; a sealed one is open again', async (context) => {
   const { data, dir, file, fresh } = context;
   loadKeys({ dataDir: data });
-  await within(data, async (store) => store.seal());
+  await withLogIn(data, async (store) => store.seal());
   const made = await gift({ DATA_DIR: data, CHARGE_WAIT_MS: '100', TOKEN_KEY: 'k'.repeat(40) }, ['backup', file, '--json']);
   assert.match(made.err, /takes no record of this backup \(.*sealed.*\); it is made all the same\n$/);
   const { bytes, log_id, begun_at, keep, ...rest } = JSON.parse(made.out) as Record<string, unknown>;
@@ -225,7 +215,7 @@ test('bad input for a restore: no reason, no file, a folder, data that is there,
 });
 
 test('a backup made where the key was not known says so, and is restored without asking for it', async ({ data, file, fresh }) => {
-  await within(data, async (store) => store.append('s', [event()], 'none'));
+  await withLogIn(data, async (store) => store.append('s', [event()], 'none'));
   const made = await gift(data, ['backup', file]);
   assert.match(made.out, /HASH_KEY \(neither set here nor in .*hash\.key: find it before you need it\)/);
   assert.not(existsSync(join(data, 'hash.key')), 'no key is made up');
@@ -291,7 +281,7 @@ test('a backup that changes between its check and its use is not restored', asyn
     writeFileSync(file, whole);
     change();
     const target = join(dir, `target-${n++}`);
-    const error = await within(target, async (store) => restoreLog(store, options).catch((thrown: unknown) => thrown));
+    const error = await withLogIn(target, async (store) => restoreLog(store, options).catch((thrown: unknown) => thrown));
     if (n < 4) assert.instance(error, BackupDamagedError);
     else assert.ok(error === undefined || error instanceof BackupDamagedError, 'what stands behind its end is never read');
   }

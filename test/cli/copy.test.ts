@@ -3,17 +3,16 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable, Writable } from 'node:stream';
+import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
-import { run } from '../../src/cli/program.js';
-import type { Terminal } from '../../src/cli/terminal.js';
 import { canonicalText } from '../../src/commands/logHash.js';
-import type { EventStore, StreamAppend } from '../../src/ports/eventStore.js';
+import type { StreamAppend } from '../../src/ports/eventStore.js';
+import { gift as command, type Said, saidBy } from '../support/cli.js';
 import { event, eventsOf } from '../support/eventStoreEvents.js';
+import { withLogIn } from '../support/eventStoreFolder.js';
 
 interface Context {
   dir: string;
@@ -31,33 +30,11 @@ test.before.each((context) => {
 
 test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
 
-async function gift(args: readonly string[], more: Partial<Terminal> & { tty?: boolean } = {}): Promise<{ code: number; out: string; err: string }> {
-  const texts = { out: '', err: '' };
-  const sink = (name: keyof typeof texts): Writable & { isTTY?: boolean } =>
-    new Writable({
-      write(chunk: Buffer, _encoding, done) {
-        texts[name] += chunk.toString();
-        done();
-      },
-    });
-  const stderr = sink('err');
-  if (more.tty === true) stderr.isTTY = true;
-  const code = await run({ stdin: Readable.from([]), stdout: sink('out'), stderr, env: {}, signal: new AbortController().signal, ...more }, args);
-  return { code, ...texts };
-}
-
-async function within<T>(dir: string, use: (store: EventStore) => Promise<T>): Promise<T> {
-  const store = await openEmbeddedEventStore({ dir });
-  try {
-    return await use(store);
-  } finally {
-    await store.close();
-  }
-}
+const gift = async (args: readonly string[], more: Parameters<typeof command>[2] = {}): Promise<Said> => saidBy(await command({}, args, more));
 
 /** A log of `count` events in streams of four, interleaved. */
 async function fill(dir: string, count: number): Promise<void> {
-  await within(dir, async (store) => {
+  await withLogIn(dir, async (store) => {
     const appends = Array.from({ length: count }, (_, n): StreamAppend => {
       const round = Math.floor(n / (count / 4));
       return { stream: `gift-${n % (count / 4)}`, events: [event('GiftRedeemed', { n, location_id: 'kettle-covent-garden' })], expected: round === 0 ? 'none' : round - 1 };
@@ -66,7 +43,7 @@ async function fill(dir: string, count: number): Promise<void> {
   });
 }
 
-const textsOf = async (dir: string): Promise<string[]> => within(dir, async (store) => (await eventsOf(store.readAll(undefined))).map(canonicalText));
+const textsOf = async (dir: string): Promise<string[]> => withLogIn(dir, async (store) => (await eventsOf(store.readAll(undefined))).map(canonicalText));
 
 test('a folder is copied and sealed; the command line says so, and so does the sealed log', async ({ from, to }) => {
   await fill(from, 40);
@@ -87,7 +64,7 @@ test('--json and --no-seal', async ({ from, to }) => {
   assert.equal(rest, { action: 'done', events: 8, copied: 8, sealed: false });
   assert.match(String(hash), /^[0-9a-f]{64}$/);
   assert.is.not(fromId, toId);
-  await within(from, async (store) => store.append('later', [event()], 'none'));
+  await withLogIn(from, async (store) => store.append('later', [event()], 'none'));
   const real = JSON.parse((await gift(['copy', '--from', from, '--to', to, '--json'])).out) as Record<string, unknown>;
   assert.equal([real['events'], real['copied'], real['sealed']], [9, 1, true]);
   const words = await gift(['copy', '--from', to, '--to', join(to, 'third'), '--no-seal']);
@@ -107,7 +84,7 @@ test('what is not a log, or not an empty one, is refused with what to do', async
   }
   assert.is((await gift(['copy', '--from', from])).code, 2);
   await fill(from, 4);
-  await within(to, async (store) => store.append('other', [event()], 'none'));
+  await withLogIn(to, async (store) => store.append('other', [event()], 'none'));
   const other = await gift(['copy', '--from', from, '--to', to]);
   assert.is(other.code, 1);
   assert.match(other.err, /^gift: the target holds something else: .*Name an empty target/);
@@ -136,7 +113,7 @@ test('killed with -9 at any moment, repeating finishes it: nothing is missing, n
   await fill(from, 16_000);
   const script = fileURLToPath(new URL('../../src/cli/gift.js', import.meta.url));
   const standing: number[] = [];
-  await within(to, async (store) => {
+  await withLogIn(to, async (store) => {
     const there = async (): Promise<number> => Number((await store.end()) ?? 0);
     for (const wanted of [1, 5_000]) {
       const child = spawn(process.execPath, [script, 'copy', '--from', from, '--to', to, '--no-seal'], { stdio: 'ignore' });

@@ -3,25 +3,20 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough, Readable, Writable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
-import { run } from '../../src/cli/program.js';
-import { type Terminal, writeLines } from '../../src/cli/terminal.js';
+import { writeLines } from '../../src/cli/terminal.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
+import { gift as command, type Said, saidBy } from '../support/cli.js';
+import { eventsOf } from '../support/eventStoreEvents.js';
+import { withLogIn } from '../support/eventStoreFolder.js';
 import { fileWith, wholeFile } from '../support/importFile.js';
 
 interface Context {
   dir: string;
   file: string;
-}
-
-interface Ran {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
 }
 
 const test = suite<Context>('cli/import');
@@ -34,40 +29,9 @@ test.before.each((context) => {
 
 test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
 
-/** Takes what is written. */
-function sink(): { stream: Writable & { isTTY?: boolean }; text: () => string } {
-  let text = '';
-  const stream = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      text += chunk.toString();
-      done();
-    },
-  });
-  return { stream, text: () => text };
-}
-
-/** Runs a command line within this process, on the data folder `data` in the test's folder. */
-async function gift(dir: string, args: readonly string[], more: Partial<Terminal> & { tty?: boolean } = {}): Promise<Ran> {
-  const out = sink();
-  const err = sink();
-  if (more.tty === true) err.stream.isTTY = true;
-  const code = await run(
-    { stdin: Readable.from([]), stdout: out.stream, stderr: err.stream, env: { DATA_DIR: join(dir, 'data') }, signal: new AbortController().signal, ...more },
-    args,
-  );
-  return { code, out: out.text(), err: err.text() };
-}
-
-async function eventsIn(dir: string): Promise<RecordedEvent[]> {
-  const store = await openEmbeddedEventStore({ dir: join(dir, 'data') });
-  try {
-    const events: RecordedEvent[] = [];
-    for await (const batch of store.readAll(undefined)) events.push(...batch.events);
-    return events;
-  } finally {
-    await store.close();
-  }
-}
+/** Runs a command line on the data folder `data` in the test's folder. */
+const gift = async (dir: string, args: readonly string[], more: Parameters<typeof command>[2] = {}): Promise<Said> => saidBy(await command(join(dir, 'data'), args, more));
+const eventsIn = (dir: string): Promise<RecordedEvent[]> => withLogIn(join(dir, 'data'), (log) => eventsOf(log.readAll(undefined)));
 
 const WHOLE = [
   'integrations: 1 added', 'merchants: 1 added', 'segments: 1 added', 'brands: 2 added', 'products: 2 added', 'stores: 1 added', 'categories: 1 added', 'users: 2 added',
@@ -233,7 +197,7 @@ const CTRL_C_WHILE_READING = `
   }, 10);`;
 
 /** Runs the program itself. */
-async function spawned(dir: string, args: readonly string[], act: (child: ReturnType<typeof spawn>) => void = () => undefined, preload = ''): Promise<Ran> {
+async function spawned(dir: string, args: readonly string[], act: (child: ReturnType<typeof spawn>) => void = () => undefined, preload = ''): Promise<Said> {
   const script = fileURLToPath(new URL('../../src/cli/gift.js', import.meta.url));
   const child = spawn(process.execPath, ['--enable-source-maps', '--import', `data:text/javascript,${encodeURIComponent(preload)}`, script, ...args], { env: { ...process.env, DATA_DIR: join(dir, 'data') } });
   let out = '';

@@ -4,24 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import { giftStream } from '../../src/domain/gift.js';
-import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
 import { gift } from '../support/cli.js';
 import { openTestEngines } from '../support/engines.js';
+import { withLogIn } from '../support/eventStoreFolder.js';
 import { buy, purchaseOf } from '../support/giftFlow.js';
-import { type Json, request, type ServiceProcess, startProcess, startService, untilReady } from '../support/service.js';
+import { type Json, request, type ServiceProcess, startProcess, startService, untilReady, userTokenOf } from '../support/service.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
 
 const test = suite('restore drill');
 const PUBLIC_URL = 'https://gifts.test';
-
-/** A token of a user of the catalogue. */
-async function tokenOf(url: string, user: string): Promise<string> {
-  const client = await request(`${url}/oauth/token`, 'POST', { body: { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' } });
-  const body = { grant_type: 'password', username: `${user}@test.example`, password: `${user}-password` };
-  const reply = await request(`${url}/oauth/token`, 'POST', { token: client.json.access_token as string, body });
-  assert.equal(reply.status, 200, reply.text);
-  return reply.json.access_token as string;
-}
 
 /** What a write acknowledged: where the log stood, and the gift that it is about. */
 interface Acknowledged {
@@ -43,7 +34,7 @@ test('backed up under load, killed, restored elsewhere: everything acknowledged 
     process = await startProcess({ DATA_DIR: data, PORT: '0', PUBLIC_URL });
     const url = process.url ?? '';
     await untilReady(url);
-    const ann = await tokenOf(url, 'ann');
+    const ann = await userTokenOf(url, 'ann');
     const redeemed: Acknowledged[] = [];
     const bought: Acknowledged[] = [];
     let loading = true;
@@ -90,21 +81,18 @@ test('backed up under load, killed, restored elsewhere: everything acknowledged 
     process = await startProcess({ DATA_DIR: fresh, PORT: '0', PUBLIC_URL });
     const there = process.url ?? '';
     await untilReady(there);
-    const token = await tokenOf(there, 'ann');
+    const token = await userTokenOf(there, 'ann');
     for (const [one, answer] of asked) {
       const reply = await request(`${there}/api/v2/gifts/${one}?embed[]=redemption&embed[]=message&embed[]=purchase.brand.stores`, 'GET', { token });
       assert.deepEqual(reply.json, answer);
     }
-    const log = await openEmbeddedEventStore({ dir: fresh });
-    try {
+    await withLogIn(fresh, async (log) => {
       for (const { gift: one } of redeemed) {
         const types = (await log.read(giftStream(one))).map(({ type }) => type);
         assert.equal(types.filter((type) => type === 'GiftRedeemed').length, kept.some((each) => each.gift === one) ? 1 : 0, one);
       }
       for (const { gift: one } of bought.filter((each) => kept.includes(each))) assert.ok((await request(`${there}/api/v2/gifts/${one}`, 'GET', { token })).status === 200);
-    } finally {
-      await log.close();
-    }
+    });
     // It goes on from there: what was not redeemed by then can be, what was cannot.
     const [open] = lost.filter(({ gift: one }) => redeemed.some((each) => each.gift === one));
     if (open !== undefined) assert.equal((await request(`${there}/api/v2/gifts/${open.gift}/redemptions`, 'POST', { token, body: { location_id: 'bean-soho' } })).status, 201);

@@ -1,4 +1,3 @@
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ExpectedRevision, NewEvent } from '../../src/ports/eventStore.js';
 import { positionAt } from '../../src/audit/positionAt.js';
@@ -7,31 +6,11 @@ import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { EventStoreFixture, Promised } from '../support/eventStoreEvents.js';
 import { batchesOf, event, events, eventsOf, failureOf, idsOf, newStream, within } from '../support/eventStoreEvents.js';
 import { FEED_PROMISES } from './eventStoreFeeds.js';
+import { checkPromises } from './promises.js';
 
-/**
- * What the port promises, as tests of one adapter. `deviations` names promises (by their test) that an adapter can't keep, each with its reason:
- * they are printed, not run.
- */
+/** What the port promises, as tests of one adapter. `deviations`: see `checkPromises`. */
 export function eventStoreContract(name: string, open: () => Promise<EventStoreFixture>, deviations: Readonly<Record<string, string>> = {}): void {
-  const test = suite(`EventStore: ${name}`);
-  for (const deviation of Object.keys(deviations)) if (!(deviation in PROMISES)) throw new Error(`no such promise: ${deviation}`);
-  for (const [promise, check] of Object.entries(PROMISES)) {
-    const reason = deviations[promise];
-    if (reason !== undefined) {
-      console.log(`${name} deviates: ${promise}: ${reason}`);
-      test.skip(promise, () => undefined);
-      continue;
-    }
-    test(promise, async () => {
-      const fixture = await open();
-      try {
-        await check(fixture.store, fixture);
-      } finally {
-        await fixture.destroy();
-      }
-    });
-  }
-  test.run();
+  checkPromises(`EventStore: ${name}`, PROMISES, open, deviations);
 }
 
 async function conflictOf(append: Promise<unknown>): Promise<{ stream: string; expected: ExpectedRevision; actual: number }> {

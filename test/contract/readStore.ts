@@ -1,38 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../src/ports/readStore.js';
 import type { ReadStoreFixture, ReadStorePromised } from '../support/readStoreDocuments.js';
 import { at, batch, doc, filled, idsOf, newCollection, projectionOf, rejectionOf } from '../support/readStoreDocuments.js';
+import { checkPromises } from './promises.js';
 import { CORRECTION_PROMISES } from './readStoreCorrections.js';
 import { QUERY_PROMISES } from './readStoreQueries.js';
 import { RECORD_PROMISES } from './readStoreRecords.js';
 
-/**
- * What the port promises, as tests of one adapter. `deviations` names promises (by their test) that an adapter can't keep, each with its reason:
- * they are printed, not run.
- */
+/** What the port promises, as tests of one adapter. `deviations`: see `checkPromises`. */
 export function readStoreContract(name: string, open: () => Promise<ReadStoreFixture>, deviations: Readonly<Record<string, string>> = {}): void {
-  const test = suite(`ReadStore: ${name}`);
-  for (const deviation of Object.keys(deviations)) if (!(deviation in PROMISES)) throw new Error(`no such promise: ${deviation}`);
-  for (const [promise, check] of Object.entries(PROMISES)) {
-    const reason = deviations[promise];
-    if (reason !== undefined) {
-      console.log(`${name} deviates: ${promise}: ${reason}`);
-      test.skip(promise, () => undefined);
-      continue;
-    }
-    test(promise, async () => {
-      const fixture = await open();
-      try {
-        await check(fixture.store, fixture);
-      } finally {
-        await fixture.destroy();
-      }
-    });
-  }
-  test.run();
+  checkPromises(`ReadStore: ${name}`, PROMISES, open, deviations);
 }
 
 /** How long `reached` took, in ms, and its answer. */

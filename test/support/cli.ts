@@ -3,14 +3,21 @@ import { Readable, Writable } from 'node:stream';
 import { run } from '../../src/cli/program.js';
 import type { Terminal } from '../../src/cli/terminal.js';
 
-/** What a command line came to. */
-export interface Ran {
+/** What a command line came to, and what it said. */
+export interface Said {
   readonly code: number;
   readonly out: string;
   readonly err: string;
+}
+
+/** What a command line came to. */
+export interface Ran extends Said {
   /** Each line of `out` as JSON. */
   records(): Record<string, unknown>[];
 }
+
+/** Its code and words alone: to be compared. */
+export const saidBy = ({ code, out, err }: Ran): Said => ({ code, out, err });
 
 /** Takes what is written. */
 export function sink(tty = false): { readonly stream: Writable & { isTTY?: boolean }; text(): string } {

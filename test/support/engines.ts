@@ -15,7 +15,8 @@ import { MongoClient } from 'mongodb';
 import { openEventStoreDb } from '../../src/adapters/eventstoredb/eventStore.js';
 import { startEventStoreDouble } from './eventStoreDouble.js';
 import { startMongo } from './mongoServer.js';
-import { freePort, startNats } from './natsServer.js';
+import { startNats } from './natsServer.js';
+import { freePort } from './serverProcess.js';
 
 /** An engine that is not embedded. */
 export type ServerEngine = 'eventstoredb' | 'mongodb' | 'nats';

@@ -40,3 +40,13 @@ export async function inFolder(test: (folder: Folder) => Promise<void>): Promise
     await folder.remove();
   }
 }
+
+/** Uses the log of a data folder, whoever else does; closes it whatever becomes of its use. */
+export async function withLogIn<T>(dir: string, use: (log: EventStore) => Promise<T>): Promise<T> {
+  const log = await openEmbeddedEventStore({ dir });
+  try {
+    return await use(log);
+  } finally {
+    await log.close();
+  }
+}

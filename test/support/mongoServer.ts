@@ -3,13 +3,12 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { MongoClient } from 'mongodb';
+import { freePort, killed } from './serverProcess.js';
 
 const START = fileURLToPath(new URL('../../../../shared/engines/mongodb/start', import.meta.url));
 
@@ -31,19 +30,6 @@ export function mongoMissing(): string | undefined {
   return spawnSync('java', ['-version']).error === undefined ? undefined : 'the MongoDB test server needs Java';
 }
 
-/** A port that is free now. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => {
-    server.once('listening', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return port;
-}
-
 /** Starts a server. `durable`: what it acknowledged survives its being killed. */
 export async function startMongo({ durable = false }: { readonly durable?: boolean } = {}): Promise<MongoServer> {
   const port = await freePort();
@@ -59,22 +45,15 @@ export async function startMongo({ durable = false }: { readonly durable?: boole
     return started;
   };
   let child = await start();
-  const ended = async (): Promise<void> => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    await new Promise((resolve) => {
-      child.once('exit', resolve);
-      child.kill('SIGKILL');
-    });
-  };
   return {
     url: `mongodb://127.0.0.1:${port}/`,
     signal: (signal) => void child.kill(signal),
     async restart() {
-      await ended();
+      await killed(child);
       child = await start();
     },
     async stop() {
-      await ended();
+      await killed(child);
       if (dir !== undefined) await rm(dir, { recursive: true, force: true });
     },
   };

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'nats';
+import { freePort, killed } from './serverProcess.js';
 
 /** A running server. */
 export interface NatsServer {
@@ -20,19 +21,6 @@ export interface NatsServer {
 export function natsMissing({ own = false } = {}): string | undefined {
   if (process.env['TEST_NATS_URL'] !== undefined && !own) return undefined;
   return spawnSync('nats-server', ['--version']).error === undefined ? undefined : 'nats-server is not installed';
-}
-
-/** A port that is free now. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => {
-    server.once('listening', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return port;
 }
 
 /** Starts a server, unless one is given and need not be our `own`. */
@@ -52,23 +40,16 @@ export async function startNats({ args = [], own = args.length > 0 }: { readonly
     throw new Error('nats-server did not start');
   };
   let child = await start();
-  const ended = async (): Promise<void> => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    await new Promise((resolve) => {
-      child.once('exit', resolve);
-      child.kill('SIGKILL');
-    });
-  };
   return {
     url,
     get child() {
       return child;
     },
     async restart() {
-      await ended();
+      await killed(child);
       child = await start();
     },
-    stop: ended,
+    stop: () => killed(child),
   };
 }
 

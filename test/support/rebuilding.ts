@@ -11,6 +11,7 @@ import type { Projection } from '../../src/projections/projection.js';
 import { openReadModel } from '../../src/projections/readModel.js';
 import { beginRebuild, build, type RebuildDeps, seizeBuilding } from '../../src/projections/rebuild.js';
 import { append, LEASE_TEST_MS, silent, until } from './projecting.js';
+import { untilStopped } from './untilStopped.js';
 
 /** The projection that is rebuilt. */
 export const GIFTS_PROJECTION = gifts as unknown as Projection;
@@ -45,22 +46,21 @@ export const buildCollection = (number: number): { name: string; version: number
 
 /** Claims one gift again and again, while readers in several processes look at it: they must never miss it, fail, or see what was before. */
 export function restless(events: EventStore, stores: readonly ReadStore[], gift: string): { stop(): Promise<{ claims: number; reads: number }> } {
-  let stopped = false;
   let claims = 0;
   let reads = 0;
-  const writing = (async () => {
-    while (!stopped) {
+  const write = async (on: () => boolean): Promise<void> => {
+    while (on()) {
       const { position } = await append(events, giftStream(gift), 'GiftClaimed', { user_id: `u${++claims}` });
       if (claims % 4 === 0) {
         const model = openReadModel<GiftDocument>(stores[0] as ReadStore, gifts);
         assert.ok(await model.reached(position, 2_000), 'what was written is there to be read');
       }
     }
-  })();
-  const reading = stores.map(async (store) => {
+  };
+  const readers = stores.map((store) => async (on: () => boolean): Promise<void> => {
     const model = openReadModel<GiftDocument>(store, gifts);
     let last = 0;
-    for (; !stopped; reads++) {
+    for (; on(); reads++) {
       const [one, [many]] = [await model.get(gift), await model.getMany([gift])];
       for (const document of [one, many]) {
         assert.ok(document, 'never missing');
@@ -71,14 +71,10 @@ export function restless(events: EventStore, stores: readonly ReadStore[], gift:
       await sleep(1);
     }
   });
-  const all = Promise.all([writing, ...reading]);
-  all.catch(() => {
-    stopped = true;
-  });
+  const traffic = untilStopped([write, ...readers]);
   return {
     async stop() {
-      stopped = true;
-      await all;
+      await traffic.stop();
       return { claims, reads };
     },
   };

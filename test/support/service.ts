@@ -100,18 +100,12 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
 
   const tokens = new Map<string, Promise<string>>();
   const ask = (method: string, path: string, asking: Asking = {}): Promise<Reply> => request(running.url + path, method, asking);
-  const grant = async (token: string | undefined, body: object): Promise<string> => {
-    const reply = await ask('POST', '/oauth/token', { body, ...(token === undefined ? {} : { token }) });
-    if (reply.status !== 200) throw new Error(`no token: ${reply.status} ${reply.text}`);
-    return reply.json['access_token'] as string;
-  };
   const remembered = (name: string, make: () => Promise<string>): Promise<string> => {
     const known = tokens.get(name) ?? make();
     tokens.set(name, known);
     return known;
   };
-  const clientToken = (client = 'app'): Promise<string> =>
-    remembered(`client ${client}`, () => grant(undefined, { grant_type: 'client_credentials', client_id: client, client_secret: `${client}-secret` }));
+  const clientToken = (client = 'app'): Promise<string> => remembered(`client ${client}`, () => clientTokenOf(running.url, client));
 
   return {
     url: running.url,
@@ -122,8 +116,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     log,
     ask,
     clientToken,
-    userToken: (user, client = 'app') =>
-      remembered(`user ${user} ${client}`, async () => grant(await clientToken(client), { grant_type: 'password', username: `${user}@test.example`, password: `${user}-password` })),
+    userToken: (user, client = 'app') => remembered(`user ${user} ${client}`, () => userTokenOf(running.url, user, clientToken(client))),
     openStore: () => (config.mongodbUrl === undefined ? openEmbeddedReadStore({ dir: dataDir }) : openMongoReadStore({ url: config.mongodbUrl })),
     import: importMore,
     async close() {
@@ -152,6 +145,22 @@ export async function request(url: string, method: string, { token, body, header
     json = undefined;
   }
   return { status: response.status, headers: response.headers, text, json: json as Json };
+}
+
+async function granted(url: string, body: object, token?: string): Promise<string> {
+  const reply = await request(`${url}/oauth/token`, 'POST', { body, ...(token === undefined ? {} : { token }) });
+  if (reply.status !== 200) throw new Error(`no token: ${reply.status} ${reply.text}`);
+  return reply.json['access_token'] as string;
+}
+
+/** An access token of a client of the test catalogue. */
+export function clientTokenOf(url: string, client = 'app'): Promise<string> {
+  return granted(url, { grant_type: 'client_credentials', client_id: client, client_secret: `${client}-secret` });
+}
+
+/** An access token of a user of the test catalogue. */
+export async function userTokenOf(url: string, user: string, clientToken = clientTokenOf(url)): Promise<string> {
+  return granted(url, { grant_type: 'password', username: `${user}@test.example`, password: `${user}-password` }, await clientToken);
 }
 
 interface Running {

@@ -4,15 +4,15 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
 import { importCatalogue } from '../../src/commands/import/importCatalogue.js';
 import { loadConfig } from '../../src/config.js';
 import { keyedHash } from '../../src/domain/keyedHash.js';
 import { openEventStore } from '../../src/engines.js';
 import { loadKeys } from '../../src/keys.js';
+import { withLogIn } from './eventStoreFolder.js';
 import { purchaseOf } from './giftFlow.js';
 import { readRunbook, runCommand } from './runbook.js';
-import { type Reply, request, type ServiceProcess, startProcess } from './service.js';
+import { type Reply, request, type ServiceProcess, startProcess, userTokenOf } from './service.js';
 import { CATALOGUE } from './testCatalogue.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
@@ -69,10 +69,10 @@ export async function inTrouble(chapter: string, settings: Readonly<Record<strin
         assert.equal(last, undefined, `${chapter}: no command is like ${String(last)}`);
       },
       async signIn(url) {
-        env['TOKEN'] = await tokenOf(url, 'sue');
+        env['TOKEN'] = await userTokenOf(url, 'sue');
       },
       async ask(url, method, path, body) {
-        if (!tokens.has(url)) tokens.set(url, await tokenOf(url, 'ann'));
+        if (!tokens.has(url)) tokens.set(url, await userTokenOf(url, 'ann'));
         return request(url + path, method, { token: tokens.get(url) ?? '', ...(body === undefined ? {} : { body }) });
       },
     });
@@ -81,12 +81,6 @@ export async function inTrouble(chapter: string, settings: Readonly<Record<strin
     for (const one of processes.reverse()) await one.end('SIGKILL');
     rmSync(dir, { recursive: true, force: true });
   }
-}
-
-async function tokenOf(url: string, user: string): Promise<string> {
-  const client = await request(`${url}/oauth/token`, 'POST', { body: { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' } });
-  const grant = { grant_type: 'password', username: `${user}@test.example`, password: `${user}-password` };
-  return (await request(`${url}/oauth/token`, 'POST', { token: client.json.access_token as string, body: grant })).json.access_token as string;
 }
 
 /** Buys a gift, by default one to be shared; notes it and its transaction for the commands. */
@@ -98,11 +92,4 @@ export async function buyInto({ env, ask }: Trouble, url: string, receivers?: re
 }
 
 /** How many events the gift's stream has. */
-export async function readLog(dataDir: string, gift: string): Promise<number> {
-  const events = await openEmbeddedEventStore({ dir: dataDir });
-  try {
-    return (await events.read(`gift-${gift}`)).length;
-  } finally {
-    await events.close();
-  }
-}
+export const readLog = (dataDir: string, gift: string): Promise<number> => withLogIn(dataDir, async (log) => (await log.read(`gift-${gift}`)).length);

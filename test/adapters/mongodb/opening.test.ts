@@ -5,7 +5,7 @@ import { EngineError } from '../../../src/adapters/engineError.js';
 import { openMongoReadStore } from '../../../src/adapters/mongodb.js';
 import { addressOf, engineErrorOf } from '../../../src/adapters/mongodb/address.js';
 import { HELLO, openedWell, startFakeMongo } from '../../support/fakeMongo.js';
-import { freePort } from '../../support/mongoServer.js';
+import { freePort } from '../../support/serverProcess.js';
 import { rejectionOf } from '../../support/readStoreDocuments.js';
 
 const test = suite('MongoDB: opening');
