@@ -1,12 +1,12 @@
 /** What Twilio tells of messages that it has taken: verified; what could not be delivered is noted in the notification's stream. */
 import type { Logger } from 'pino';
-import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { noteUndelivered } from '../commands/noteDelivery.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { type CallbackReader, type DeliveryNews, replyOf, SignatureError, TWILIO_CALLBACK_PATH } from '../workers/notifications/callbacks.js';
 import { tellingKey } from '../workers/messages.js';
 import type { Ledger } from '../workers/notifications/ledger.js';
 import { HttpError } from './errors.js';
+import { forgeryCount } from './forgeries.js';
 import type { Call, Route, Schema } from './route.js';
 
 /** What the route works with. */
@@ -24,8 +24,6 @@ export interface TwilioWebhookDeps {
 const TWILIO_USER = 'system:twilio';
 /** How long a message's sending may take to be noted, ms. Twilio waits for 15 s. */
 const WAIT_MS = 5_000;
-/** So many requests with a bad signature in a quarter of an hour are answered to one address; good ones are never counted. */
-const FORGED = { points: 100, duration: 900 };
 
 const BODY: Schema = {
   title: 'TwilioStatusCallback',
@@ -52,15 +50,14 @@ const ANSWER: Schema = {
 
 /** The route. */
 export function twilioWebhookRoutes({ events, read, ledger, logger, now }: TwilioWebhookDeps): Route[] {
-  const forged = new RateLimiterMemory(FORGED);
+  const countForgery = forgeryCount();
 
   const news = async (call: Call): Promise<DeliveryNews | undefined> => {
     try {
       return read({ signature: call.header('x-twilio-signature') ?? '', query: call.rawQuery, body: call.bytes.toString('utf8') });
     } catch (error) {
       if (!(error instanceof SignatureError)) throw error;
-      const standing = await forged.consume(call.address).catch((full: unknown) => full as { readonly msBeforeNext: number; readonly remainingPoints: number });
-      if (standing.remainingPoints <= 0) throw new HttpError('too_many_requests', { headers: { 'Retry-After': String(Math.max(1, Math.ceil(standing.msBeforeNext / 1000))) } });
+      await countForgery(call.address);
       logger.warn({ req: call.requestId }, 'a callback with a bad signature was refused');
       throw new HttpError('invalid_signature');
     }

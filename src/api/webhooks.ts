@@ -1,11 +1,11 @@
 /** What Stripe tells by itself: verified, then noted in the transaction's stream. All that follows from it is done by the process managers. */
 import type { Logger } from 'pino';
-import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible';
 import { notePaymentNews, PROVIDER_USER } from '../commands/notePaymentNews.js';
 import type { PaymentQuestions } from '../commands/paymentAction.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { type EventReader, MalformedEventError, type OtherMessage, SignatureError, type ToldNews } from '../workers/payments/providerEvents.js';
 import { HttpError } from './errors.js';
+import { forgeryCount } from './forgeries.js';
 import type { Answer, Call, Route, Schema } from './route.js';
 
 /** What the route works with. */
@@ -19,9 +19,6 @@ export interface WebhookDeps {
   /** The present, ISO 8601, UTC. */
   now(): string;
 }
-
-/** So many requests with a bad signature in a quarter of an hour are answered to one address; those after them are not even looked into in the log. Good ones are never counted. */
-const FORGED = { points: 100, duration: 900 };
 
 const TRANSACTION_ID = /^[\w-]{1,64}$/;
 
@@ -62,18 +59,14 @@ const BODY_EXAMPLE = {
 
 /** The route. */
 export function webhookRoutes(deps: WebhookDeps): Route[] {
-  const forged = new RateLimiterMemory(FORGED);
+  const countForgery = forgeryCount();
 
   const read = async (call: Call): Promise<ToldNews | OtherMessage> => {
     try {
       return deps.read(call.bytes, call.header('stripe-signature') ?? '');
     } catch (error) {
       if (error instanceof SignatureError) {
-        const full = await forged.consume(call.address).then(
-          () => undefined,
-          (refused: RateLimiterRes) => refused,
-        );
-        if (full !== undefined) throw new HttpError('too_many_requests', { headers: { 'Retry-After': String(Math.max(1, Math.ceil(full.msBeforeNext / 1000))) } });
+        await countForgery(call.address);
         deps.logger.warn({ req: call.requestId, cause: error.message }, 'a webhook with a bad signature was refused');
         throw new HttpError('invalid_signature');
       }
