@@ -1,5 +1,5 @@
 /** Gifts and what hangs on them as the API shows them (spec 2.2 to 2.7, 2.9; decisions 4). */
-import { isExpired } from '../domain/gift.js';
+import { isExpired, isSomebody } from '../domain/gift.js';
 import { shortcodeOf } from '../domain/giftIds.js';
 import type { Segment } from '../domain/catalogue.js';
 import type { UserDocument } from '../projections/accounts.js';
@@ -24,13 +24,13 @@ function statusOf({ gift, transaction }: JoinedGift): keyof typeof STATUS {
   if (transaction.payment === 'pending') return 'pending';
   if (transaction.payment === 'declined' || gift.cancelled === true) return 'cancelled';
   if (gift.redemption?.redeemed === true) return 'redeemed';
-  const received = gift.receiver.user_id !== undefined || gift.receiver.phone_hash !== undefined || gift.claimed_by !== undefined;
+  const received = isSomebody(gift.receiver) || gift.claimed_by !== undefined;
   return received ? 'received' : 'unclaimed';
 }
 
 /** Shown to the owner, and to a buyer who named that user, not one whom it was given to since; a purchase must not tell who owns a number (decisions 2). */
 function receiverShown({ gift, transaction, owner }: JoinedGift, userId: string): string {
-  const received = gift.receiver.user_id !== undefined || gift.receiver.phone_hash !== undefined || gift.claimed_by !== undefined;
+  const received = isSomebody(gift.receiver) || gift.claimed_by !== undefined;
   if (received && owner === userId) return userId;
   return transaction.buyer_id === userId && gift.reassigned_at === undefined ? (gift.receiver.user_id ?? '') : '';
 }

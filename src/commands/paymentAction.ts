@@ -2,7 +2,7 @@
 import type { Bus } from '../ports/bus.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { type Check, checks, SUBJECTS, type Trouble } from '../workers/messages.js';
+import { type Check, checks, isTrouble, SUBJECTS, type Trouble } from '../workers/messages.js';
 
 /** How long the provider may take, milliseconds. */
 const ANSWER_MS = 10_000;
@@ -39,8 +39,4 @@ export function paymentQuestions(bus: Bus): PaymentQuestions {
       return reply.outcome === 'unknown' ? undefined : reply.transaction_id;
     },
   };
-}
-
-function isTrouble(reply: { readonly outcome: string }): reply is Trouble {
-  return reply.outcome === 'later' || reply.outcome === 'impossible';
 }

@@ -1,5 +1,5 @@
 /** ReassignGift: gives a gift to another receiver, who is then told by the notification process. */
-import { type GiftEvent, type GiftReassigned, giftStream } from '../domain/gift.js';
+import { type GiftEvent, type GiftReassigned, giftStream, isSomebody } from '../domain/gift.js';
 import { reassign } from '../domain/giftCare.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import { type NotificationEvent, notificationStream } from '../domain/notification.js';
@@ -37,8 +37,6 @@ export async function reassignGift(deps: ReassignDeps, giftId: string, context: 
     return events;
   });
 }
-
-const isSomebody = ({ user_id, phone_hash }: GiftReassigned['data']['receiver']): boolean => user_id !== undefined || phone_hash !== undefined;
 
 async function beingTold({ events }: ReassignDeps, giftId: string): Promise<boolean> {
   const [gift, notification] = await Promise.all([events.read(giftStream(giftId)), events.read(notificationStream(giftId))]);

@@ -11,6 +11,9 @@ export interface Receiver {
   readonly phone_hash?: string;
 }
 
+/** Whether it names anybody: a gift without a receiver is its sender's until somebody claims it. */
+export const isSomebody = ({ user_id, phone_hash }: Receiver): boolean => user_id !== undefined || phone_hash !== undefined;
+
 /** The gift is paid for. `value` is pence, `expires_on` the last valid day (UTC), `index` its place in the purchase. */
 export type GiftIssued = DomainEvent<'GiftIssued', {
   readonly transaction_id: string;
@@ -249,7 +252,7 @@ export function unredeem(gift: IssuedGift, facts: GiftFacts & { readonly redempt
 /** Makes the caller the owner of a gift without a receiver; the owner again: no event. @throws Refusal `cannot_claim`, `gift_already_claimed`, or the state's. */
 export function claim(gift: IssuedGift, facts: GiftFacts): GiftClaimed[] {
   const { receiver } = gift.issued;
-  if (receiver.user_id !== undefined || receiver.phone_hash !== undefined) throw new Refusal('cannot_claim');
+  if (isSomebody(receiver)) throw new Refusal('cannot_claim');
   if (gift.claimedBy === facts.caller.user_id) return [];
   if (gift.claimedBy !== undefined) throw new Refusal('gift_already_claimed');
   refuseUnlessUsable(gift, facts);

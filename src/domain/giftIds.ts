@@ -3,8 +3,8 @@
  * The id is 20 hexadecimal digits; the shortcode is 16 characters of Crockford's base 32 (no I, L, O, U).
  */
 import { createHash } from 'node:crypto';
+import { BASE32 } from './base32.js';
 
-const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const BYTES = 10;
 const ID = /^[0-9a-f]{20}$/;
 const SHORTCODE = /^[0-9A-HJKMNP-TV-Z]{16}$/;
@@ -20,7 +20,7 @@ export function shortcodeOf(giftId: string): string {
   let code = '';
   for (let at = 0; at < 20; at += 5) {
     const bits = Number.parseInt(giftId.slice(at, at + 5), 16);
-    code += ALPHABET.charAt((bits >>> 15) & 31) + ALPHABET.charAt((bits >>> 10) & 31) + ALPHABET.charAt((bits >>> 5) & 31) + ALPHABET.charAt(bits & 31);
+    code += BASE32.charAt((bits >>> 15) & 31) + BASE32.charAt((bits >>> 10) & 31) + BASE32.charAt((bits >>> 5) & 31) + BASE32.charAt(bits & 31);
   }
   return code;
 }
@@ -37,7 +37,7 @@ export function giftIdOf(identifier: string): string | undefined {
   let id = '';
   for (let at = 0; at < 16; at += 4) {
     let bits = 0;
-    for (const letter of code.slice(at, at + 4)) bits = bits * 32 + ALPHABET.indexOf(letter);
+    for (const letter of code.slice(at, at + 4)) bits = bits * 32 + BASE32.indexOf(letter);
     id += bits.toString(16).padStart(5, '0');
   }
   return id;

@@ -3,7 +3,7 @@
  * stream and its notification's together.
  */
 import type { Happened } from './decider.js';
-import type { GiftEvent } from './gift.js';
+import { type GiftEvent, isSomebody } from './gift.js';
 import type { Channel, NotificationEvent } from './notification.js';
 import type { PurchaseReceiver } from './purchase.js';
 
@@ -64,8 +64,6 @@ export function tellingsOf(gift: readonly Placed<GiftEvent>[], notification: rea
   const last = gift.findLast(({ type }) => type === 'GiftIssued' || type === 'GiftReassigned') as Placed<Extract<GiftEvent, { type: 'GiftIssued' | 'GiftReassigned' }>> | undefined;
   return { attempts, next, nextNumber, hasReceiver: last !== undefined && isSomebody(last.data.receiver) };
 }
-
-const isSomebody = ({ user_id, phone_hash }: PurchaseReceiver): boolean => user_id !== undefined || phone_hash !== undefined;
 
 type Given = Omit<Ask, 'outdated'> & { readonly revision: number };
 

@@ -1,6 +1,6 @@
 /** Vouchers: codes and how long they are good for (decisions 6). The voucher itself is an event of its gift's stream. */
+import { BASE32 } from './base32.js';
 
-const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const CODE_LENGTH = 12;
 const DAY_MS = 86_400_000;
 
@@ -12,22 +12,22 @@ function checkCharacter(code: string): string {
   let sum = 0;
   let factor = 2;
   for (const letter of [...code].reverse()) {
-    const addend = factor * ALPHABET.indexOf(letter);
+    const addend = factor * BASE32.indexOf(letter);
     factor = factor === 2 ? 1 : 2;
     sum += Math.floor(addend / 32) + (addend % 32);
   }
-  return ALPHABET.charAt((32 - (sum % 32)) % 32);
+  return BASE32.charAt((32 - (sum % 32)) % 32);
 }
 
 /** A code of 12 random characters (60 bits) and a check character, from at least 12 random bytes. */
 export function generateCode(random: Uint8Array): string {
-  const code = Array.from(random.subarray(0, CODE_LENGTH), (byte) => ALPHABET.charAt(byte & 31)).join('');
+  const code = Array.from(random.subarray(0, CODE_LENGTH), (byte) => BASE32.charAt(byte & 31)).join('');
   return code + checkCharacter(code);
 }
 
 /** Whether a generated code is spelled right. */
 export function isGeneratedCode(code: string): boolean {
-  return code.length === CODE_LENGTH + 1 && [...code].every((letter) => ALPHABET.includes(letter)) && checkCharacter(code.slice(0, -1)) === code.at(-1);
+  return code.length === CODE_LENGTH + 1 && [...code].every((letter) => BASE32.includes(letter)) && checkCharacter(code.slice(0, -1)) === code.at(-1);
 }
 
 /** When a voucher made at `now` ends: with the gift's last valid day (UTC) or the segment's days after it was made, whichever is earlier. ISO 8601. */

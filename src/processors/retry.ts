@@ -2,7 +2,7 @@
 import { AUTHENTICATION_MS } from '../domain/purchase.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import type { Trouble } from '../workers/messages.js';
+import { isTrouble, type Trouble } from '../workers/messages.js';
 
 /** How patient the process managers are. All in milliseconds. */
 export interface Patience {
@@ -66,10 +66,6 @@ export class NotYetError extends Error {
 export function answered<T extends { readonly outcome: string }>(reply: T | Trouble): Exclude<T, Trouble> {
   if (isTrouble(reply)) throw reply.outcome === 'later' ? new LaterError(reply) : new GiveUpError(reply.cause);
   return reply as Exclude<T, Trouble>;
-}
-
-function isTrouble(reply: { readonly outcome: string }): reply is Trouble {
-  return reply.outcome === 'later' || reply.outcome === 'impossible';
 }
 
 /** Whether a failure passes by itself: an engine or a provider in trouble, nobody answering yet. */

@@ -26,6 +26,11 @@ export type Trouble =
   | { readonly outcome: 'later'; readonly after_ms: number; readonly held: boolean; readonly cause: string }
   | { readonly outcome: 'impossible'; readonly cause: string };
 
+/** Whether there is no answer in it. */
+export function isTrouble(reply: { readonly outcome: string }): reply is Trouble {
+  return reply.outcome === 'later' || reply.outcome === 'impossible';
+}
+
 /**
  * Take `amount` (pence) from the payment method, once for ever for this transaction. `customer`: the card processor's customer id.
  * `started_at` (ISO 8601, UTC): when this was first asked for; providers forget a day later that it was.
