@@ -7,13 +7,12 @@ import type { CommandContext } from '../../src/commands/context.js';
 import { giftStream } from '../../src/domain/gift.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import { type PurchaseEvent, transactionStream } from '../../src/domain/purchase.js';
-import { Refusal } from '../../src/domain/refusal.js';
 import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
+import { refusal } from '../support/rejects.js';
 
 const test = suite('blocking gifts');
 const context = (more: Partial<CommandContext> = {}): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'sue' }, now: '2026-03-01T00:00:00.000Z', ...more });
 const support = { cause: supportCause(), reason: 'stolen card' };
-const refusal = (code: string) => (error: unknown): boolean => error instanceof Refusal && error.code === code;
 
 const SEED = 'ab'.repeat(32);
 const [GIFT = ''] = deriveGiftIds(SEED, 1).map((ids) => ids.gift_id);

@@ -5,15 +5,14 @@ import { parkedInLog } from '../../src/audit/parkedView.js';
 import type { CommandContext } from '../../src/commands/context.js';
 import { discardParked, findParked, type ParkedDeps, retryParked } from '../../src/commands/parkedWork.js';
 import { parkedId, type ParkedName, parkedStream } from '../../src/domain/parked.js';
-import { Refusal } from '../../src/domain/refusal.js';
 import { ConflictError } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { ParkedDocument } from '../../src/projections/parked.js';
 import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
+import { refusal } from '../support/rejects.js';
 
 const test = suite('commands/parkedWork');
 const context = (): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'sue' }, now: '2026-05-04T12:00:00.000Z' });
-const refused = (code: string) => (error: unknown): boolean => error instanceof Refusal && error.code === code;
 
 /** The log with some work parked: `purchase p1`, `refund r1`, `refund p1`, many others around them. */
 function parkedLog(): MemoryEvents {
@@ -45,7 +44,7 @@ test('work is found by its id or its entity, by the read model as far as it has 
       const { id, work, history } = await findParked(deps, name);
       assert.deepEqual([id, work.entity, work.state, history.length], [parkedId('refund', 'r1'), 'r1', 'parked', 1]);
     }
-    await assert.rejects(findParked(deps, 'nothing'), refused('parked_work_not_found'));
+    await assert.rejects(findParked(deps, 'nothing'), refusal('parked_work_not_found'));
   }
   await assert.rejects(findParked(desk(events, new TypeError('odd')), 'r1'), TypeError);
 });
@@ -88,7 +87,7 @@ test('somebody else is first: it is decided anew, and refused where that was the
     first = false;
     await retryParked(desk(racing), 'r1', context(), 'quicker');
   };
-  await assert.rejects(discardParked(desk(racing), 'r1', context(), 'too late'), refused('work_retried'));
+  await assert.rejects(discardParked(desk(racing), 'r1', context(), 'too late'), refusal('work_retried'));
 
   const stubborn = parkedLog();
   stubborn.beforeAppend = (stream) => {
@@ -115,7 +114,7 @@ test('a discard that loses against a retry does not end the telling that the ret
     first = false;
     await retryParked(desk(events), 'g', context(), 'quicker');
   };
-  await assert.rejects(discardParked(desk(events), 'g', context(), 'too late'), refused('work_retried'));
+  await assert.rejects(discardParked(desk(events), 'g', context(), 'too late'), refusal('work_retried'));
   assert.deepEqual(tellings(events), ['NotificationStarted']);
 });
 
@@ -173,7 +172,7 @@ test('a command that loses a race over one work does not turn to another of its 
     first = false;
     await retryParked(desk(events), parkedId('purchase', 'p1'), context(), 'quicker');
   };
-  await assert.rejects(discardParked(desk(events), 'p1', context(), 'too late'), refused('work_retried'));
+  await assert.rejects(discardParked(desk(events), 'p1', context(), 'too late'), refusal('work_retried'));
   assert.equal((await findParked(desk(events), parkedId('refund', 'p1'))).work.state, 'parked');
 });
 

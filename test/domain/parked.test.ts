@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { discardWork, evolveParked, parkedId, parkedNameOf, parkedStream, type ParkedEvent, type ParkedWork, retryWork, type WorkParked } from '../../src/domain/parked.js';
-import { Refusal } from '../../src/domain/refusal.js';
+import { refusal } from '../support/rejects.js';
 
 const test = suite('domain/parked');
 const work = { entity: 'e', transaction_id: 't', step: 'charge' };
@@ -13,7 +13,6 @@ const after = (...events: readonly ParkedEvent[]): ParkedWork => {
   if (state === undefined) throw new Error('nothing was parked');
   return state;
 };
-const refusal = (code: string) => (error: unknown): boolean => error instanceof Refusal && error.code === code;
 
 test('its streams', () => {
   assert.is(parkedStream('refund'), 'parked-refund');

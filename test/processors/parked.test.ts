@@ -6,7 +6,7 @@ import { discardParked, type ParkedDeps, retryParked } from '../../src/commands/
 import { type Bus, RemoteError } from '../../src/ports/bus.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { type House, phone } from '../support/house.js';
+import { type House, phone, sentIn } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
 import { mortal } from '../support/mortal.js';
 
@@ -15,7 +15,6 @@ const test = houseSuite('parked work');
 const context = (): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'sue' }, now: new Date().toISOString() });
 /** As support works while no read model is there. */
 const desk = (house: House): ParkedDeps => ({ events: house.events, parked: { getMany: async (ids: readonly string[]) => ids.map(() => undefined) } as unknown as ParkedDeps['parked'] });
-const sentTo = (house: House): number => house.lines.filter(({ msg }) => msg === 'simulated notification sent').length;
 const parkedTimes = async (house: House): Promise<number[]> => (await house.all('WorkParked')).map(({ data }) => (data as { times: number }).times);
 const checkpointAt = async (house: House): Promise<string | undefined> => (await house.deps.records.get<{ position: string }>('checkpoint/purchase-process'))?.value.position;
 
@@ -38,7 +37,7 @@ test('a charge that was parked is charged by a retry, its gifts issued and told;
   // Others went on meanwhile, so that the checkpoint has gone past it.
   broken = false;
   await house.buy([phone(3)]);
-  await house.until(async () => sentTo(house) === 1);
+  await house.until(async () => sentIn(house) === 1);
   broken = true;
   await retryParked(desk(house), transactionId, context(), 'is it open again?');
   await house.until(async () => (await house.all('WorkParked')).length === 2);
@@ -46,7 +45,7 @@ test('a charge that was parked is charged by a retry, its gifts issued and told;
   broken = false;
   await retryParked(desk(house), transactionId, context(), 'it is');
   await house.until(async () => (await house.all('NotificationSent')).length === 3);
-  assert.is(sentTo(house), 3);
+  assert.is(sentIn(house), 3);
   assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged']);
   for (const giftId of giftIds) assert.equal(await house.types(`notification-${giftId}`), ['NotificationStarted', 'NotificationSent']);
   assert.equal((await house.all('WorkRetried')).map(({ data, metadata }) => [(data as { reason: string }).reason, metadata.by.user]), [['is it open again?', 'sue'], ['it is', 'sue']]);
@@ -76,7 +75,7 @@ test('a retry while no process runs is done by the next one, also when it must f
   assert.is(await house.events.end(), end, 'nothing is done again');
   assert.is((await checkpointAt(house)) === end, true);
   for (const giftId of giftIds) assert.equal(await house.types(`gift-${giftId}`), ['GiftIssued']);
-  assert.is(sentTo(house), 1);
+  assert.is(sentIn(house), 1);
 });
 
 test('a telling that nobody knows the outcome of is looked up by a retry, never sent blindly', async ({ house }) => {
@@ -123,7 +122,7 @@ test('a telling that never reached a worker is sent by its retry; one that never
   assert.equal(await house.types(`notification-${second}`), []);
   broken = false;
   for (const giftId of [first, second]) await retryParked(desk(house), giftId, context(), 'mended');
-  await house.until(async () => sentTo(house) === 2);
+  await house.until(async () => sentIn(house) === 2);
   await house.until(async () => (await house.all('NotificationSent')).length === 2);
   assert.equal((await house.types(`notification-${second}`)), ['NotificationStarted', 'NotificationSent']);
   await workers.close();
@@ -139,7 +138,7 @@ test('what parks stops only its own entity, and retries side by side don’t dis
   broken = false;
   const good = Array.from({ length: 8 }, (_, n) => house.buy([phone(n + 100)]));
   await Promise.all([...good, ...bad.map(({ transactionId }) => retryParked(desk(house), transactionId, context(), 'go'))]);
-  await house.until(async () => sentTo(house) === 24);
+  await house.until(async () => sentIn(house) === 24);
   await house.until(async () => (await house.all('NotificationSent')).length === 24);
   assert.is((await house.all('PaymentCharged')).length, 16);
   assert.is((await house.all('GiftIssued')).length, 24);
@@ -171,10 +170,10 @@ test('a purchase that was parked while its gifts were issued goes on where it wa
   await house.until(async () => (await house.all('GiftIssued')).length === 24);
   const alone = (await house.all('WorkParked')).filter(({ stream }) => stream === 'parked-notification').length;
   await house.until(async () => (await house.all('NotificationSent')).length === 24 - alone);
-  assert.is(sentTo(house), 24 - alone);
+  assert.is(sentIn(house), 24 - alone);
   if (alone === 1) {
     await retryParked(desk(house), parkedAlone, context(), 'makes sense now');
-    await house.until(async () => sentTo(house) === 24);
+    await house.until(async () => sentIn(house) === 24);
   }
 });
 
@@ -191,7 +190,7 @@ test('a discarded telling has failed, and is never sent; a discarded charge stay
   assert.equal((await house.all('NotificationFailed'))[0]?.data, { cause: 'given up by support', attempt: 1, asked_by: (await house.all('GiftIssued'))[0]?.id });
   assert.is((await discardParked(desk(house), giftId, given, 'told by telephone')).replayed, true);
   assert.is((await discardParked(desk(house), giftId, context(), 'again')).own, undefined);
-  assert.is(sentTo(house), 0);
+  assert.is(sentIn(house), 0);
 });
 
 test('a refund that the provider refused is tried once more for each retry, also by the next process', async ({ house }) => {

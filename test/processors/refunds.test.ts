@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import { SUBJECTS } from '../../src/workers/messages.js';
 import { faultyBus } from '../support/faultyBus.js';
-import { type Bought, type House, phone } from '../support/house.js';
+import { type Bought, hoursAgo, type House, phone, sentIn } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
 import { everyKillPoint } from '../support/killPoints.js';
 import { mortal } from '../support/mortal.js';
@@ -12,7 +12,6 @@ import { withRealProviders } from '../support/realProviders.js';
 
 const test = houseSuite('refunds');
 
-const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
 let serial = 0;
 /** Asks for a refund as the command does. */
 async function ask(house: House, { transactionId, giftIds }: Bought, gifts: readonly string[] = giftIds, voided = false): Promise<string> {
@@ -61,7 +60,6 @@ test('cancels what can be, leaves what is used or out, and gives back exactly th
   assert.equal((await house.all('NothingRefunded'))[0]?.data, { refund_id: nothing, kept: { redeemed: [redeemed] } });
 });
 
-const sent = (house: House): number => house.lines.filter(({ msg }) => msg === 'simulated notification sent').length;
 
 test('of a gift that is cancelled in the append that issues it nobody is told', async ({ house }) => {
   await house.work();
@@ -76,7 +74,7 @@ test('of a gift that is cancelled in the append that issues it nobody is told', 
   await house.buy([phone(1), phone(2)]);
   await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 2);
   assert.equal((await house.all('NotificationSent', 'NotificationFailed')).map(({ data }) => (data as { cause?: string }).cause), ['gift is cancelled', 'gift is cancelled']);
-  assert.is(sent(house), 0);
+  assert.is(sentIn(house), 0);
 });
 
 test('while a refund decides on a gift nobody is told of it; who keeps theirs is told as soon as it has', async ({ house }) => {
@@ -103,7 +101,7 @@ test('while a refund decides on a gift nobody is told of it; who keeps theirs is
   const [cancelled = '', kept = ''] = bought.giftIds;
   assert.equal(await house.types(`notification-${cancelled}`), ['NotificationFailed']);
   assert.equal(await house.types(`notification-${kept}`), ['NotificationStarted', 'NotificationSent']);
-  assert.is(sent(house), 1);
+  assert.is(sentIn(house), 1);
   const [begun] = await house.all('NotificationStarted');
   const [decided] = await house.all('RefundStarted');
   assert.ok(begun !== undefined && decided !== undefined && begun.position > decided.position);

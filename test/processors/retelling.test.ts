@@ -5,13 +5,13 @@ import type { CommandContext } from '../../src/commands/context.js';
 import { discardParked, type ParkedDeps, retryParked } from '../../src/commands/parkedWork.js';
 import { type ReassignDeps, reassignGift } from '../../src/commands/reassignGift.js';
 import { resendGift } from '../../src/commands/resendGift.js';
-import { Refusal } from '../../src/domain/refusal.js';
 import type { Bus } from '../../src/ports/bus.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { faultyBus } from '../support/faultyBus.js';
 import { type House, phone } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
 import { mortal } from '../support/mortal.js';
+import { refusal } from '../support/rejects.js';
 
 const test = houseSuite('telling again');
 test.before.each(async ({ house }) => {
@@ -19,7 +19,6 @@ test.before.each(async ({ house }) => {
 });
 
 const context = (): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'sue' }, now: new Date().toISOString() });
-const refusal = (code: string) => (error: unknown): boolean => error instanceof Refusal && error.code === code;
 
 /** As support works; the house's contacts are its users. */
 const desk = (house: House): ReassignDeps & ParkedDeps => ({

@@ -5,13 +5,11 @@ import { ConflictError, type EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { ChargeReply } from '../../src/workers/messages.js';
 import { faultyBus } from '../support/faultyBus.js';
-import { type House, phone } from '../support/house.js';
+import { hoursAgo, type House, phone, sentIn } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
 
 const test = houseSuite('process managers in trouble');
 
-const sent = (house: House): number => house.lines.filter(({ msg }) => msg === 'simulated notification sent').length;
-const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
 const parked = async (house: House): Promise<{ stream: string; entity: string; step: string; cause: string }[]> =>
   (await house.all('WorkParked')).map(({ stream, data }) => ({ ...(data as { entity: string; step: string; cause: string }), stream }));
 
@@ -32,7 +30,7 @@ test('a bus that loses, repeats, reorders and delays: everything once', async ({
   const bought = await Promise.all(Array.from({ length: 12 }, (_, n) => house.buy([phone(n), phone(n + 100), {}], n % 4 === 0 ? { reference: 'pm_card_chargeDeclined' } : {})));
   await house.until(async () => (await house.all('NotificationSent')).length === 18);
   await sleep(100);
-  assert.is(sent(house), 18);
+  assert.is(sentIn(house), 18);
   for (const [n, { transactionId }] of bought.entries()) {
     assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted', n % 4 === 0 ? 'PaymentDeclined' : 'PaymentCharged']);
   }
@@ -73,7 +71,7 @@ test('a telling that nobody knows the outcome of is parked, never sent again', a
   house.process({ patience: { ...house.deps.patience, attempts: 3 } });
   await house.until(async () => (await parked(house)).length === 1);
   assert.match((await parked(house))[0]?.cause ?? '', 'nobody knows');
-  assert.is(sent(house), 0);
+  assert.is(sentIn(house), 0);
 });
 
 test('what the provider is found to have sent, or refused, is recorded', async ({ house }) => {
@@ -170,7 +168,7 @@ test('an event store in trouble: everything is done once it answers, parking too
   });
   await house.buy([phone(1), { user_id: 'odd' }]);
   await house.until(async () => (await house.all('NotificationSent')).length === 1 && (await parked(house)).length === 1);
-  assert.is(sent(house), 1);
+  assert.is(sentIn(house), 1);
 });
 
 test('races lost without end are given up', async ({ house }) => {

@@ -58,6 +58,12 @@ const CORRELATION_ID = 'the-request';
 /** The `n`th receiver by phone. */
 export const phone = (n: number): { phone_number: string; phone_hash: string } => ({ phone_number: `+4477009${String(n).padStart(5, '0')}`, phone_hash: `hash${n}` });
 
+/** So many hours before now. */
+export const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
+
+/** How many messages the simulated provider has been handed. */
+export const sentIn = (house: House): number => house.lines.filter(({ msg }) => msg === 'simulated notification sent').length;
+
 /** An event of a test. */
 export function eventOf(type: string, data: object, at = new Date().toISOString(), correlationId = CORRELATION_ID): NewEvent {
   return { id: randomUUID(), type, at, data, metadata: { commandId: randomUUID(), correlationId, by: { user: 'buyer' } } };

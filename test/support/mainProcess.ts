@@ -1,11 +1,18 @@
-/** The service's process when it is not to go on: settings or engines that can't be used. */
+/** Processes of the service: how `main` is started, and `main` when it is not to go on: settings or engines that can't be used. */
 import { spawn } from 'node:child_process';
 
-const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
+/** What is run. */
+export const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
+
+/** What such a process has of this one's environment: no settings. */
+export function cleanEnv(): Record<string, string> {
+  const dir = process.env['NODE_V8_COVERAGE'];
+  return { PATH: process.env['PATH'] ?? '', ...(dir === undefined ? {} : { NODE_V8_COVERAGE: dir }) };
+}
 
 /** Runs `main` until it ends by itself. */
 export async function runs(env: Readonly<Record<string, string>>): Promise<{ readonly code: number | null; readonly errors: string }> {
-  const child = spawn(process.execPath, [MAIN], { env: { PATH: process.env['PATH'] ?? '', LOG_LEVEL: 'silent', ...coverage(), ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(process.execPath, [MAIN], { env: { ...cleanEnv(), LOG_LEVEL: 'silent', ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
   let errors = '';
   child.stderr.on('data', (chunk: Buffer) => {
     errors += chunk.toString();
@@ -14,9 +21,4 @@ export async function runs(env: Readonly<Record<string, string>>): Promise<{ rea
     child.once('close', resolve);
   });
   return { code, errors };
-}
-
-function coverage(): Record<string, string> {
-  const dir = process.env['NODE_V8_COVERAGE'];
-  return dir === undefined ? {} : { NODE_V8_COVERAGE: dir };
 }

@@ -16,6 +16,7 @@ import { openEventStore } from '../../src/engines.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { type TestEngines, openTestEngines } from './engines.js';
+import { cleanEnv, MAIN } from './mainProcess.js';
 import { CATALOGUE } from './testCatalogue.js';
 
 /** An answer, read whole. */
@@ -77,7 +78,6 @@ export interface ServiceOptions {
   readonly catalogue?: object;
 }
 
-const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
 const SPLIT_ROLES = ['worker', 'projector', 'processor', 'api'];
 
 /** Starts it and waits until it is ready. */
@@ -214,10 +214,6 @@ export async function startProcess(env: Readonly<Record<string, string>>): Promi
       await ended;
     },
   };
-}
-
-function cleanEnv(): Record<string, string> {
-  return { PATH: process.env['PATH'] ?? '', ...(process.env['NODE_V8_COVERAGE'] === undefined ? {} : { NODE_V8_COVERAGE: process.env['NODE_V8_COVERAGE'] }) };
 }
 
 async function startProcesses(env: Readonly<Record<string, string>>): Promise<Running> {
