@@ -1,6 +1,5 @@
 /** The event store of one machine: a file `events.db` in the data folder, which several processes may share. */
 import { resolve } from 'node:path';
-import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Database } from 'better-sqlite3';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -9,6 +8,7 @@ import { eventLogFile, logIdOf, openEventLog, positionOf, sealEventLog, sealMark
 import { eventReader } from './eventStoreReader.js';
 import { watchTail } from './eventStoreTail.js';
 import { openEventWriter } from './eventStoreWriter.js';
+import { gather } from './gather.js';
 
 /** Of the log's pages this much is kept in memory, in KiB: the inner pages of its index, so that a stream is found with a read or two. */
 const CACHE_KIB = 16_000;
@@ -39,6 +39,14 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
     if (closing !== undefined) throw new UnavailableError('the event store is closed');
   }
 
+  const readSlice = gather(
+    ({ stream, from, limit, into }: { readonly stream: string; readonly from: number; readonly limit: number; readonly into: RecordedEvent[] }) => {
+      refuseWhenClosed();
+      return reader.readStream(stream, from, limit, into);
+    },
+    (work) => (closed() ? work() : reader.together(work)),
+  );
+
   function closed(): boolean {
     return closing !== undefined;
   }
@@ -66,10 +74,7 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
     async read(stream, { from = 0, limit = Number.MAX_SAFE_INTEGER } = {}) {
       refuseWhenClosed();
       const events: RecordedEvent[] = [];
-      while (reader.readStream(stream, from + events.length, limit - events.length, events)) {
-        await nextTick();
-        refuseWhenClosed();
-      }
+      while (await readSlice({ stream, from: from + events.length, limit: limit - events.length, into: events }));
       return events;
     },
 

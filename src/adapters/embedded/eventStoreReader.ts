@@ -35,6 +35,8 @@ export interface EventReader {
   timeAt(position: number): string;
   /** Adds events of the stream from revision `from` on to `into`, at most `limit`. @returns whether there may be more. */
   readStream(stream: string, from: number, limit: number, into: RecordedEvent[]): boolean;
+  /** All reads of `work` see the same state of the log: to begin and to end a snapshot takes longer than to read a short stream in it. */
+  together(work: () => void): void;
   /** Prepares a scan. */
   scan(filter: EventFilter): Scan;
 }
@@ -46,6 +48,8 @@ export function eventReader(database: Database, file: string): EventReader {
   const stream = database
     .prepare<[string, number, number], Row>(`SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ${VALUE} ORDER BY revision LIMIT ${VALUE}`)
     .raw();
+
+  const together = database.transaction((work: () => void) => work());
 
   function guarded<T>(read: () => T): T {
     try {
@@ -74,6 +78,8 @@ export function eventReader(database: Database, file: string): EventReader {
         const { count, size } = take(stream.iterate(name, from, rows), into);
         return size >= SLICE_SIZE || (count === STREAM_SLICE && limit > STREAM_SLICE);
       }),
+
+    together: (work) => guarded(() => together(work)),
 
     scan(filter) {
       const condition = conditionOf(filter);

@@ -3,8 +3,9 @@ import { resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import Sqlite from 'better-sqlite3';
 import type { Position } from '../../ports/eventStore.js';
-import type { Body, CollectionSpec, Query, ReadStore } from '../../ports/readStore.js';
+import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { gather } from './gather.js';
 import { openRecords } from './records.js';
 import { openReader, READ_STORE_FILE } from './readStoreFile.js';
 import { layoutOf, versionsOf } from './readStoreLayout.js';
@@ -92,6 +93,8 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
     return read(work);
   }
 
+  const get = gather(({ collection, id }: { readonly collection: CollectionSpec; readonly id: string }) => read(() => reader.get(collection, id)));
+
   async function readSlowly<T>(work: () => Promise<T>): Promise<T> {
     try {
       hold();
@@ -112,8 +115,8 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
       await link.call<void>({ kind: 'drop', layout });
       waiters.forget(layout.name);
     },
-    async get<B extends Body>(collection: CollectionSpec, id: string) {
-      return read(() => reader.get<B>(collection, id));
+    get<B extends Body>(collection: CollectionSpec, id: string) {
+      return get({ collection, id }) as Promise<StoredDocument<B> | undefined>;
     },
     async getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]) {
       return readSlowly(() => reader.getMany<B>(collection, ids));

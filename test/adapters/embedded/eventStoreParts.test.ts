@@ -135,7 +135,7 @@ test('a thread that dies leaves its appends open; the next append starts another
     database.close();
   }));
 
-const NOTHING: Omit<EventReader, 'end' | 'scan'> = { readStream: () => false, timeAt: () => '' };
+const NOTHING: Omit<EventReader, 'end' | 'scan'> = { readStream: () => false, timeAt: () => '', together: (work) => work() };
 const recorded = (position: number): RecordedEvent => ({ ...event(), stream: 's', revision: position - 1, position: positionOf(position) });
 
 test('a follower goes on when the engine is available again; readAll fails', async () => {
