@@ -13,6 +13,9 @@ import { gather } from './gather.js';
 /** Of the log's pages this much is kept in memory, in KiB: the inner pages of its index, so that a stream is found with a read or two. */
 const CACHE_KIB = 16_000;
 
+/** Streams that are read in one turn: the first of many are then decided on, and stored, while the others are read. */
+const STREAMS_AT_ONCE = 16;
+
 /** Where the log is. */
 export interface EmbeddedEventStoreOptions {
   /** The data folder; made (mode 0700) when there is none. */
@@ -44,7 +47,7 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
       refuseWhenClosed();
       return reader.readStream(stream, from, limit, into);
     },
-    (work) => (closed() ? work() : reader.together(work)),
+    { atOnce: STREAMS_AT_ONCE, around: (work) => (closed() ? work() : reader.together(work)) },
   );
 
   function closed(): boolean {

@@ -9,19 +9,25 @@ interface Asked<Q, A> {
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * Gathers questions, and has each answered at the end of the turn in which it is asked, in their order; what `answer` throws fails that question alone.
- * `around` runs all the work of one turn; what it throws beside the work fails all of them.
- */
-export function gather<Q, A>(answer: (question: Q) => A, around: (work: () => void) => void = (work) => work()): (question: Q) => Promise<A> {
+/** How questions are answered together. */
+export interface GatherOptions {
+  /** So many a turn; the others wait for the next, so that nobody is held up and what comes of the first goes on meanwhile. */
+  readonly atOnce: number;
+  /** Runs all the work of one turn; what it throws beside the work fails every question of that turn. */
+  readonly around?: (work: () => void) => void;
+}
+
+/** Gathers questions, and has each answered at the end of the turn in which it is asked, in their order; what `answer` throws fails that question alone. */
+export function gather<Q, A>(answer: (question: Q) => A, { atOnce, around = (work) => work() }: GatherOptions): (question: Q) => Promise<A> {
   let asked: Asked<Q, A>[] = [];
 
-  function answerAll(): void {
-    const all = asked;
-    asked = [];
+  function answerThem(): void {
+    const now = asked;
+    asked = now.length > atOnce ? now.splice(atOnce) : [];
+    if (asked.length > 0) setImmediate(answerThem);
     try {
       around(() => {
-        for (const { question, resolve, reject } of all) {
+        for (const { question, resolve, reject } of now) {
           try {
             resolve(answer(question));
           } catch (error) {
@@ -30,12 +36,12 @@ export function gather<Q, A>(answer: (question: Q) => A, around: (work: () => vo
         }
       });
     } catch (error) {
-      for (const { reject } of all) reject(error);
+      for (const { reject } of now) reject(error);
     }
   }
 
   return (question) =>
     new Promise((resolve, reject) => {
-      if (asked.push({ question, resolve, reject }) === 1) setImmediate(answerAll);
+      if (asked.push({ question, resolve, reject }) === 1) setImmediate(answerThem);
     });
 }
