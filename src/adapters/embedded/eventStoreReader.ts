@@ -1,6 +1,7 @@
 /** Reads of the event log on the main thread, each in slices short enough not to hold up anything else. */
 import type { Database, Statement } from 'better-sqlite3';
-import type { EventFilter, EventMetadata, RecordedEvent } from '../../ports/eventStore.js';
+import type { EventFilter, RecordedEvent } from '../../ports/eventStore.js';
+import { METADATA, withMetadata } from '../lazyMetadata.js';
 import { positionOf } from './eventStoreLog.js';
 import { DataFileError, unavailableOf, VALUE } from './sqlite.js';
 
@@ -111,26 +112,8 @@ function take(rows: Iterable<Row>, into: RecordedEvent[]): { count: number; size
   return { count, size };
 }
 
-const METADATA = Symbol('metadata');
-
-interface LazyEvent extends Omit<RecordedEvent, 'metadata'> {
-  [METADATA]: string | EventMetadata;
-}
-
-/**
- * Metadata is parsed when it is first looked at: most readers never do. An own property all the same, so that copies of the event keep it,
- * and one getter for all, so that the engine keeps one shape for all.
- */
-const METADATA_GETTER = {
-  enumerable: true,
-  get(this: LazyEvent): EventMetadata {
-    const metadata = this[METADATA];
-    return typeof metadata === 'string' ? (this[METADATA] = JSON.parse(metadata) as EventMetadata) : metadata;
-  },
-};
-
 function eventOf(row: Row): RecordedEvent {
-  const event: LazyEvent = {
+  return withMetadata({
     position: positionOf(row[0]),
     stream: row[1],
     revision: row[2],
@@ -139,8 +122,7 @@ function eventOf(row: Row): RecordedEvent {
     at: row[5],
     data: JSON.parse(row[6]) as object,
     [METADATA]: row[7],
-  };
-  return Object.defineProperty(event, 'metadata', METADATA_GETTER) as unknown as RecordedEvent;
+  });
 }
 
 /** The filter in SQL; `undefined` when nothing can match. */

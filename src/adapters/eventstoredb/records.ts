@@ -1,6 +1,7 @@
 /** Events as EventStoreDB holds them, and as the port gives them. */
 import type { ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
-import type { EventMetadata, NewEvent, Position, RecordedEvent } from '../../ports/eventStore.js';
+import type { NewEvent, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { METADATA, withMetadata } from '../lazyMetadata.js';
 
 /** An event of the log as the server sends it. */
 export type ServerRecord = ReadResp.ReadEvent.RecordedEvent;
@@ -52,26 +53,11 @@ export function isOurs(record: ServerRecord, type: string): boolean {
   return !type.startsWith('$') && record.getMetadataMap().get('content-type') === 'application/json';
 }
 
-const METADATA = Symbol('metadata');
-
-interface LazyEvent extends Omit<RecordedEvent, 'metadata'> {
-  [METADATA]: string | EventMetadata;
-}
-
-/** Metadata is parsed when it is first looked at: most readers never do. An own property all the same, so that copies of the event keep it. */
-const METADATA_GETTER = {
-  enumerable: true,
-  get(this: LazyEvent): EventMetadata {
-    const metadata = this[METADATA];
-    return typeof metadata === 'string' ? (this[METADATA] = JSON.parse(metadata) as EventMetadata) : metadata;
-  },
-};
-
 /** The event for readers. @throws SyntaxError when its data is no JSON */
 export function decode(record: ServerRecord, stream: string, type: string): RecordedEvent {
   const written = textOf(record.getCustomMetadata_asU8());
   const quote = written.startsWith(AT) ? written.indexOf('"', AT.length) : -1;
-  const event: LazyEvent = {
+  return withMetadata({
     position: positionOf(record.getCommitPosition()),
     stream,
     revision: Number(record.getStreamRevision()),
@@ -81,8 +67,7 @@ export function decode(record: ServerRecord, stream: string, type: string): Reco
     data: JSON.parse(textOf(record.getData_asU8())) as object,
     // After the quote comes a comma, or the closing brace.
     [METADATA]: quote < 0 ? written || '{}' : `{${written.slice(written[quote + 1] === ',' ? quote + 2 : quote + 1)}`,
-  };
-  return Object.defineProperty(event, 'metadata', METADATA_GETTER) as unknown as RecordedEvent;
+  });
 }
 
 /** When the server stored an event (in .NET's ticks of 100 ns): for events of others, which don't say. */
