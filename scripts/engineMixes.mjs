@@ -1,59 +1,77 @@
-/** The mixes of engines that `npm test -- --every-engine` runs the HTTP tests on, beside the embedded ones. */
+/** The mixes of engines that `npm test -- --every-engine` runs the tests on that start the service, beside the embedded ones. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './build.mjs';
 
-/** With the embedded engines these pair every choice of one engine with every choice of each other, and have all three together: there with one process per role. */
-const MIXES = [
-  { engines: 'mongodb,nats' },
-  { engines: 'eventstoredb,nats' },
-  { engines: 'eventstoredb,mongodb' },
-  { engines: 'all', topology: 'split' },
-];
+const HTTP = /^(api\/|app\.)/;
+/** They start the service, but choose its engines themselves. */
+const OWN_ENGINES = /^(docs\/|faults\/outages|processors\/fromNothing|cli\/(projectionsLost|restoreDrill|withoutService)\.)/;
+/** What processes of several roles do with each other, over HTTP: each of them sees what another has written, does what another asks for, and rebuilds what another serves. */
+const SEVERAL_ROLES = /^(app|api\/(gifts|health|idempotency|rebuilding|redemptions|stripe|transactions|vouchers|webhooks|ops\/(giftCare|parked|projections|refunds)))\./;
 
-/** Whether a compiled test file starts the service. */
+/** All three servers together. */
+const ALL = { engines: 'all' };
+/** The same with one process per role. */
+const SPLIT = { engines: 'all', topology: 'split' };
+/** With the embedded engines and all three these pair every choice of one engine with every choice of each other. */
+const PAIRS = [{ engines: 'mongodb,nats' }, { engines: 'eventstoredb,nats' }, { engines: 'eventstoredb,mongodb' }];
+
+/** Whether a compiled test file starts the service on the engines that it is given. */
 function startsService(file) {
-  return /from '[./]*support\/service\.js'/.test(readFileSync(join(root, 'dist/test', file), 'utf8'));
-}
-
-/** Those of the test files that run on a mix: the HTTP tests on each; whatever else starts the service takes long: on all engines together. The runbook's commands are run on the embedded ones. */
-function filesFor(engines, files) {
-  return files.filter((file) => startsService(file) && !file.startsWith('docs/') && (engines === 'all' || /^(api\/|app\.)/.test(file)));
+  return !OWN_ENGINES.test(file) && /from '[./]*support\/service\.js'/.test(readFileSync(join(root, 'dist/test', file), 'utf8'));
 }
 
 /**
- * Starts what each mix needs, calls `run` with those of `files` that run on it and the environment that chooses it, and ends what was started. A mix whose servers
- * can't be had is told to `skip`.
- * EventStoreDB is a double of each service's own, or what TEST_EVENTSTORE_START starts (test/support/engines.ts).
+ * Which of the files run on which mix: every one on all servers, the HTTP tests in turn on one of the pairs, and those of several roles with a process per role.
+ * @param whole each HTTP test runs on each mix
  */
-export async function withEachMix(files, run, skip) {
+function mixesFor(files, whole) {
+  const own = files.filter(startsService);
+  const http = own.filter((file) => HTTP.test(file));
+  return [
+    { ...ALL, files: own },
+    { ...SPLIT, files: whole ? http : http.filter((file) => SEVERAL_ROLES.test(file)) },
+    ...PAIRS.map((pair, number) => ({ ...pair, files: whole ? http : http.filter((_, at) => at % PAIRS.length === number) })),
+  ];
+}
+
+/**
+ * Starts what the mixes need, one server of each kind for all of them: every service has a database, and subjects, of its own.
+ * EventStoreDB is a double of each service's own, or what TEST_EVENTSTORE_START starts (test/support/engines.ts).
+ * @returns `runs`: each a file, the `label` of its mix and the environment that chooses it; `skipped`: those whose servers can't be had, with the reason; `close` ends what was started
+ */
+export async function openMixes(files, whole) {
   const nats = await import(join(root, 'dist/test/support/natsServer.js'));
   const mongo = await import(join(root, 'dist/test/support/mongoServer.js'));
-  for (const { engines, topology } of MIXES) {
+  const givenMongo = process.env.TEST_MONGODB_URL;
+  const missing = { nats: nats.natsMissing(), mongodb: givenMongo ? undefined : mongo.mongoMissing() };
+  const servers = [];
+  const env = {};
+  if (missing.nats === undefined) {
+    const server = await nats.startNats();
+    servers.push(server);
+    env.TEST_NATS_URL = server.url;
+  }
+  if (missing.mongodb === undefined && !givenMongo) {
+    const server = await mongo.startMongo();
+    servers.push(server);
+    env.TEST_MONGODB_URL = server.url;
+  }
+  const runs = [];
+  const skipped = [];
+  for (const { engines, topology, files: own } of mixesFor(files, whole)) {
     const label = topology === undefined ? engines : `${engines}, ${topology}`;
-    const own = filesFor(engines, files);
-    const wants = (engine) => engines === 'all' || engines.split(',').includes(engine);
-    const missing = (wants('nats') ? nats.natsMissing() : undefined) ?? (wants('mongodb') && !process.env.TEST_MONGODB_URL ? mongo.mongoMissing() : undefined);
-    if (missing !== undefined) {
-      skip(own, label, missing);
-      continue;
-    }
-    const servers = [];
-    const env = { TEST_ENGINES: engines, ...(topology === undefined ? {} : { TEST_TOPOLOGY: topology }) };
-    try {
-      if (wants('nats')) {
-        const server = await nats.startNats();
-        servers.push(server);
-        env.TEST_NATS_URL = server.url;
-      }
-      if (wants('mongodb') && !process.env.TEST_MONGODB_URL) {
-        const server = await mongo.startMongo();
-        servers.push(server);
-        env.TEST_MONGODB_URL = server.url;
-      }
-      await run(own, label, env);
-    } finally {
-      for (const server of servers) await server.stop();
+    const reason = Object.entries(missing).find(([engine, why]) => why !== undefined && (engines === 'all' || engines.split(',').includes(engine)))?.[1];
+    for (const file of own) {
+      if (reason === undefined) runs.push({ file, label, env: { TEST_ENGINES: engines, ...(topology === undefined ? {} : { TEST_TOPOLOGY: topology }), ...env } });
+      else skipped.push({ file, label, reason });
     }
   }
+  return {
+    runs,
+    skipped,
+    async close() {
+      for (const server of servers) await server.stop();
+    },
+  };
 }

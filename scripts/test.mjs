@@ -1,18 +1,21 @@
 /**
- * `npm test`: compiles, then runs every test file, two at a time, each in a process of its own. `npm test -- NAME` runs those whose path
+ * `npm test`: compiles, then runs every test file, a few at a time, each in a process of its own. `npm test -- NAME` runs those whose path
  * holds NAME (`projections`, `test/api/embed.test.ts`). `--coverage` (npm run coverage) measures them and fails below 95 % of lines or branches.
- * `--every-engine` runs those that start the service once more on each mix of engines (engineMixes.mjs). The last line is `N passed, N failed`, and `, N skipped` where some were.
+ * `--every-engine` runs those that start the service on servers too (engineMixes.mjs); with names, or TEST_MIXES=whole, the HTTP tests on every mix of engines.
+ * The last line is `N passed, N failed`, and `, N skipped` where some were.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { build, filesBelow, root } from './build.mjs';
-import { withEachMix } from './engineMixes.mjs';
+import { openMixes } from './engineMixes.mjs';
+import { longestFirst } from './longestFirst.mjs';
 import { killAll, runTestFile } from './testFile.mjs';
 
-/** How many files run side by side. */
-const SIDE_BY_SIDE = 2;
+/** How many files run side by side: they wait as much as they compute. */
+const SIDE_BY_SIDE = Number(process.env.TEST_SIDE_BY_SIDE ?? availableParallelism() + 1);
 /** Lowest coverage that passes, in percent. */
 const LOWEST = 95;
 
@@ -66,32 +69,35 @@ function count(result) {
   totals.skipped += result.skipped;
 }
 
-/** @param label what is special about this run, and @param more the environment that makes it so */
-async function runAll(files, label = '', more = {}) {
-  const waiting = [...files];
-  const env = environment(more);
+/** @param runs each a file, the label of what is special about its run, and the environment that makes it so */
+async function runAll(runs) {
+  const waiting = longestFirst(runs);
   const suspects = [];
   const alone = [];
   const failing = [];
+  const once = async (run) => {
+    const result = await runTestFile(join('dist/test', run.file), environment(run.env));
+    return { result, failed: result.failed > 0 };
+  };
   await Promise.all(
     Array.from({ length: SIDE_BY_SIDE }, async () => {
-      for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) {
-        const result = await runTestFile(join('dist/test', file), env);
-        if (result.failed > 0) suspects.push(file);
+      for (let run = waiting.shift(); run !== undefined; run = waiting.shift()) {
+        const { result, failed } = await once(run);
+        if (failed) suspects.push(run);
         else count(result);
-        tell(file, label, result);
+        tell(run.file, run.label, result);
       }
     }),
   );
-  // Some tests measure time or wait for processes: what failed while another file had its share of the machine is run again, alone. What fails twice has failed.
-  for (const file of suspects) {
-    console.log(`again, alone: ${file.replace(/\.test\.js$/, '')}`);
-    const result = await runTestFile(join('dist/test', file), env);
+  // Some tests measure time or wait for processes: what failed while other files had their share of the machine is run again, alone. What fails twice has failed.
+  for (const run of suspects) {
+    console.log(`again, alone: ${run.file.replace(/\.test\.js$/, '')}${run.label === '' ? '' : ` (${run.label})`}`);
+    const { result, failed } = await once(run);
     count(result);
-    tell(file, label, result);
-    (result.failed > 0 ? failing : alone).push(file);
+    tell(run.file, run.label, result);
+    (failed ? failing : alone).push(run);
   }
-  const listed = (some) => some.map((file) => `  test/${file.replace(/\.js$/, '.ts')}${label === '' ? '' : ` (${label})`}`).join('\n');
+  const listed = (some) => some.map(({ file, label }) => `  test/${file.replace(/\.js$/, '.ts')}${label === '' ? '' : ` (${label})`}`).join('\n');
   if (alone.length > 0) console.log(`\nPassed only alone:\n${listed(alone)}`);
   if (failing.length > 0) console.log(`\nFailing files:\n${listed(failing)}`);
 }
@@ -127,20 +133,17 @@ if (good) {
     totals.failed = 1;
   }
   if (coverage) rmSync(rawCoverage, { recursive: true, force: true });
-  await runAll(files);
+  const runs = files.map((file) => ({ file, label: '', env: {} }));
   if (everyEngine) {
-    await withEachMix(
-      files,
-      async (own, label, more) => {
-        console.log(`--- the service's tests on ${label}`);
-        await runAll(own, label, more);
-      },
-      (own, label, reason) => {
-        totals.skipped += own.length;
-        for (const file of own) skippedNames.push(`${file.replace(/\.test\.js$/, '')} (${label}): ${reason}`);
-      },
-    );
-  }
+    const mixes = await openMixes(files, names.length > 0 || process.env.TEST_MIXES === 'whole');
+    try {
+      await runAll([...runs, ...mixes.runs]);
+    } finally {
+      await mixes.close();
+    }
+    totals.skipped += mixes.skipped.length;
+    for (const { file, label, reason } of mixes.skipped) skippedNames.push(`${file.replace(/\.test\.js$/, '')} (${label}): ${reason}`);
+  } else await runAll(runs);
   if (coverage) good = reportCoverage();
 } else {
   console.log('The sources do not compile: no test was run.');

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 
 /** A file that runs longer is killed, and has failed. */
-const FILE_MS = 180_000;
+const FILE_MS = 300_000;
 /** How long a file may still run after its last output once it has reported; then it has left something open. */
 const EXIT_MS = 8_000;
 /** How long processes that a test started may outlive it. */

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
-import { createApi } from './api/api.js';
 import { health } from './api/health.js';
 import { metricsPage } from './api/metrics.js';
 import { application } from './api/server.js';
@@ -89,6 +88,8 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
         metrics.requests(method, route, status, milliseconds);
         serving.answered(route);
       };
+      // Its routes and their checks take longest to load: processes of other roles start without.
+      const { createApi } = await import('./api/api.js');
       const { app } = await createApi({ config, engines, models, tokenKeys: keys.tokenKeys, hash, publicUrl, version: VERSION, logger, onAnswer, ...beside }, open);
       open.add(listener, (one) => one.close());
       listener.serve(app.callback());

@@ -4,6 +4,7 @@
  * - `mongodb`: a database of its own on the server at TEST_MONGODB_URL, or on a test server of our own.
  * - `eventstoredb`: an installation has its EventStoreDB for itself, so each set of engines gets a fresh one: what the command in TEST_EVENTSTORE_START
  *   starts (called with a free port and an empty folder; it serves without TLS), or the double.
+ * What an engine's server and client need is loaded only where it is chosen: most tests start sooner without.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -11,11 +12,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MongoClient } from 'mongodb';
-import { openEventStoreDb } from '../../src/adapters/eventstoredb/eventStore.js';
-import { startEventStoreDouble } from './eventStoreDouble.js';
-import { startMongo } from './mongoServer.js';
-import { startNats } from './natsServer.js';
 import { freePort } from './serverProcess.js';
 
 /** An engine that is not embedded. */
@@ -60,6 +56,7 @@ export async function openTestEngines(servers: ReadonlySet<ServerEngine> = chose
   const settings: Record<string, string> = {};
   const closers: (() => Promise<void>)[] = [];
   if (servers.has('nats')) {
+    const { startNats } = await import('./natsServer.js');
     const server = await startNats();
     settings['NATS_URL'] = server.url;
     closers.push(server.stop);
@@ -92,6 +89,7 @@ async function ownDatabase(): Promise<Started> {
   const given = process.env['TEST_MONGODB_URL'] ?? '';
   const name = `gift_${randomUUID().slice(0, 8)}`;
   if (given === '') {
+    const { startMongo } = await import('./mongoServer.js');
     const server = await startMongo();
     return { url: `${server.url}${name}`, close: server.stop };
   }
@@ -99,6 +97,7 @@ async function ownDatabase(): Promise<Started> {
   return {
     url,
     async close() {
+      const { MongoClient } = await import('mongodb');
       const client = new MongoClient(url);
       await client.db().dropDatabase();
       await client.close();
@@ -109,10 +108,12 @@ async function ownDatabase(): Promise<Started> {
 async function ownEventStore(): Promise<Started> {
   const command = process.env['TEST_EVENTSTORE_START'] ?? '';
   if (command === '') {
+    const { startEventStoreDouble } = await import('./eventStoreDouble.js');
     const { url, close } = await startEventStoreDouble();
     return { url, close };
   }
   const dir = await mkdtemp(join(tmpdir(), 'gift-eventstore-'));
+  const { openEventStoreDb } = await import('../../src/adapters/eventstoredb/eventStore.js');
   const port = await freePort();
   const child = spawn(command, [String(port), dir], { stdio: 'ignore' });
   let ended = false;

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
-import { openMongoReadStore } from '../../src/adapters/mongodb.js';
 import { startApp } from '../../src/app.js';
 import { type ImportReport, importCatalogue } from '../../src/commands/import/importCatalogue.js';
 import { type Config, loadConfig } from '../../src/config.js';
@@ -117,7 +116,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     ask,
     clientToken,
     userToken: (user, client = 'app') => remembered(`user ${user} ${client}`, () => userTokenOf(running.url, user, clientToken(client))),
-    openStore: () => (config.mongodbUrl === undefined ? openEmbeddedReadStore({ dir: dataDir }) : openMongoReadStore({ url: config.mongodbUrl })),
+    openStore: async () => (config.mongodbUrl === undefined ? openEmbeddedReadStore({ dir: dataDir }) : (await import('../../src/adapters/mongodb.js')).openMongoReadStore({ url: config.mongodbUrl })),
     import: importMore,
     async close() {
       await running.close();
@@ -217,14 +216,19 @@ export async function startProcess(env: Readonly<Record<string, string>>): Promi
 }
 
 async function startProcesses(env: Readonly<Record<string, string>>): Promise<Running> {
-  const processes: ServiceProcess[] = [];
-  for (const ROLES of SPLIT_ROLES) processes.push(await startProcess({ ...env, ROLES }));
+  const started = await Promise.allSettled(SPLIT_ROLES.map((ROLES) => startProcess({ ...env, ROLES })));
+  const processes = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const failed = started.find((one) => one.status === 'rejected');
+  if (failed !== undefined) {
+    for (const one of processes) await one.end('SIGKILL');
+    throw failed.reason;
+  }
   const url = processes.find((one) => one.url !== undefined)?.url;
   if (url === undefined) throw new Error('no process serves the API');
   return {
     url,
     async close() {
-      for (const one of processes.reverse()) await one.end();
+      await Promise.all(processes.map((one) => one.end()));
     },
   };
 }
