@@ -314,14 +314,14 @@ test('Gift-Position: own writes are seen at once; other logs are ignored, malfor
     refused(await look(gift, 'ann', '', { 'gift-position': malformed }), 400, 'Invalid position.');
   }
   refused(await service.ask('GET', '/api/v2/products', { token: await service.clientToken(), headers: { 'gift-position': 'x' } }), 400, 'Invalid position.');
-  for (const path of [`/api/v2/gifts/${gift}`, '/api/v2/products', `/api/v2/transactions/nonsense`]) {
+  await Promise.all([`/api/v2/gifts/${gift}`, '/api/v2/products', `/api/v2/transactions/nonsense`].map(async (path) => {
     const started = performance.now();
     const future = await service.ask('GET', path, { token: await service.userToken('ann'), headers: { 'gift-position': `${service.events.logId}:${'9'.repeat(position.length)}` } });
     const took = performance.now() - started;
     refused(future, 503, 'Service unavailable.');
     assert.match(future.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
-    assert.ok(took > 900 && took < 2_500, `${took} ms`);
-  }
+    assert.ok(took > 900 && took < 5_000, `${took} ms`);
+  }));
 });
 
 test('a catalogue change is seen by a read that asks for its position', async () => {

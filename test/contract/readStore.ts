@@ -320,7 +320,7 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     assert.not.ok(await store.reached(projection, at(1), 0));
     const late = await timed(store.reached(projection, at(1), 60));
     assert.not.ok(late.reached);
-    assert.ok(late.ms >= 55 && late.ms < 1_000, `${late.ms} ms`);
+    assert.ok(late.ms >= 55 && late.ms < 4_000, `${late.ms} ms`);
     await store.write([batch(collection, [], 5)]);
     assert.equal(await Promise.all([3, 5].map((n) => store.reached(projection, at(n), 0))), [true, true]);
     const waiting = [9, 7, 8, 7].map((n) => timed(store.reached(projection, at(n), n === 9 ? 100 : 5_000)));
@@ -328,7 +328,7 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     await store.write([batch(collection, [doc('a', 8, {})], 8)]);
     const done = await Promise.all(waiting);
     assert.equal(done.map(({ reached }) => reached), [false, true, true, true]);
-    for (const { reached, ms } of done) assert.ok(!reached || ms < 1_000, `${ms} ms`);
+    for (const { reached, ms } of done) assert.ok(!reached || ms < 4_000, `${ms} ms`);
   },
 
   async 'reached notices what another client writes'(store, { second }) {
@@ -341,7 +341,7 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     const written = performance.now();
     await other.write([batch(collection, [doc('a', 3, {})], 3)]);
     assert.ok((await waiting).reached);
-    assert.ok(performance.now() - written < 1_000);
+    assert.ok(performance.now() - written < 4_000);
     assert.equal(await bodies(store, collection, ['a']), [{}], 'the documents are there');
     assert.not.ok(await tooFar);
   },

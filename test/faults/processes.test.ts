@@ -27,14 +27,14 @@ import type { ReadStore } from '../../src/ports/readStore.js';
 import { gifts } from '../../src/projections/gifts.js';
 import { checkpointName, collectionOf } from '../../src/projections/projection.js';
 import { PROJECTIONS } from '../../src/readModels.js';
-import { type TestEngines, chosenServers, openTestEngines } from '../support/engines.js';
+import { type TestEngines, openTestEngines } from '../support/engines.js';
 import { chances } from '../support/faultyBus.js';
 import { type Fleet, type Ship, startFleet } from '../support/fleet.js';
 import { openRealProviders, type RealProviders } from '../support/realProviders.js';
 import { type Reply, request } from '../support/service.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
 
-const FAULTS = Number(process.env['TEST_FAULTS'] ?? (chosenServers().size === 0 ? 4 : 8));
+const FAULTS = Number(process.env['TEST_FAULTS'] ?? 4);
 const SEED = Number(process.env['TEST_SEED'] ?? 1);
 /** Another process has taken over. */
 const TAKEN_OVER_MS = 5_000;
@@ -238,6 +238,8 @@ test('one after the other is killed or frozen', async ({ world }) => {
     });
   }
 
+  // What takes that long while nobody is hit is the machine's doing.
+  const usual = await takenOver();
   const told: string[] = [];
   for (let fault = 0; fault < FAULTS && !stop; fault++) {
     await sleep(300 + chance() * 700);
@@ -259,13 +261,13 @@ test('one after the other is killed or frozen', async ({ world }) => {
       await sleep(asleep);
       victim.thaw();
     } else if (!freezes) await victim.restart();
-    assert.ok(ms < TAKEN_OVER_MS + 500, `${told.join('; ')}`);
+    assert.ok(ms < TAKEN_OVER_MS + 500 + 3 * usual, `${told.join('; ')}; without a fault: ${Math.round(usual)} ms`);
   }
   await sleep(1_000);
   stop = true;
   await Promise.all(running);
   const ended = performance.now();
-  console.log(`seed ${SEED}: ${told.join('; ')}; ${bought.length} purchases, ${redeemed.length} redemptions, ${looks} answers and ${watched} places compared`);
+  console.log(`seed ${SEED}: ${told.join('; ')}; without a fault: ${Math.round(usual)} ms; ${bought.length} purchases, ${redeemed.length} redemptions, ${looks} answers and ${watched} places compared`);
 
   // Everything there is to do is done, once.
   for (const { transactionId, giftId } of bought) {

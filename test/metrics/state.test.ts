@@ -68,7 +68,7 @@ test('an engine that is gone or silent is down, and what it would have told is n
   showState(show, { engines: { events: { ...events, ping: gone, read: gone }, store: broken, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
   const began = performance.now();
   const found = await values();
-  assert.ok(performance.now() - began < 3_000);
+  assert.ok(performance.now() - began < 15_000);
   assert.equal([...found], [['gift_engine_up{part="event store",engine="embedded"}', 0], ['gift_engine_up{part="read store",engine="embedded"}', 0], ['gift_engine_up{part="bus",engine="none"}', 1]]);
 });
 
@@ -129,10 +129,10 @@ test('the process: a held event loop shows, and is forgotten once it was told', 
   try {
     assert.is((await values()).get('nodejs_eventloop_lag_max_seconds'), 0, 'nothing measured yet');
     await sleep(50);
-    for (const until = performance.now() + 120; performance.now() < until; );
+    for (const until = performance.now() + 300; performance.now() < until; );
     await sleep(50);
     const held = await values();
-    assert.ok(held.get('nodejs_eventloop_lag_max_seconds')! > 0.08, String(held.get('nodejs_eventloop_lag_max_seconds')));
+    assert.ok(held.get('nodejs_eventloop_lag_max_seconds')! > 0.2, String(held.get('nodejs_eventloop_lag_max_seconds')));
     assert.ok(held.get('nodejs_eventloop_lag_p50_seconds')! < held.get('nodejs_eventloop_lag_max_seconds')!);
     assert.ok(held.get('nodejs_eventloop_utilization')! > 0.2);
     await sleep(60);

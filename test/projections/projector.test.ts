@@ -223,7 +223,7 @@ test('one leads, another takes over when it falls silent, and its late write cha
   await until(() => late.length > 0, 'the late write');
   const began = performance.now();
   await until(() => standby.status()[0]?.leader === true, 'the other to take over');
-  assert.ok(performance.now() - began < LEASE_TEST_MS * 3);
+  assert.ok(performance.now() - began < LEASE_TEST_MS * 10);
   await append(events, giftStream(gift), 'GiftUnredeemed', { redemption_id: `r-${gift}` });
   await settled(standby, events);
   const before = await store.get(GIFTS, gift);
@@ -413,7 +413,7 @@ test('a read store filled from another log is refused', installed(async ({ event
 }));
 
 test('closing stores what is folded, gives the lease up and ends all writing', installed(async ({ events, store, project }) => {
-  const first = await project();
+  const first = await project({ leaseMs: 20_000 });
   await settled(first, events);
   await first.close();
   await first.close();
@@ -422,9 +422,9 @@ test('closing stores what is folded, gives the lease up and ends all writing', i
   await sleep(50);
   assert.not(await store.reached(`gifts@${V}`, position, 20));
   const began = performance.now();
-  const second = await project();
+  const second = await project({ leaseMs: 20_000 });
   await settled(second, events);
-  assert.ok(performance.now() - began < LEASE_TEST_MS, 'without waiting for the lease to run out');
+  assert.ok(performance.now() - began < 10_000, 'without waiting for the lease to run out');
 }));
 
 test('stopped before it ever led', installed(async ({ events, store, project, openStore }) => {

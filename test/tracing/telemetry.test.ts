@@ -158,7 +158,7 @@ test('a collector that is away is told of once, and holds up neither work nor th
   }
   const began = performance.now();
   await telemetry?.close();
-  assert.ok(performance.now() - began < 3_000);
+  assert.ok(performance.now() - began < 8_000);
   assert.is(lines.filter((line) => line.includes('trouble with sending traces')).length, 1, lines.join(''));
 });
 

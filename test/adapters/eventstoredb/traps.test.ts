@@ -122,12 +122,15 @@ appends('any expectation holds though some of the ids stand there', () =>
   }));
 
 appends('the same append twice at once waits for none that the server drops', () =>
-  onDouble(async ({ store }) => {
+  onDouble(async ({ double }) => {
+    const timeoutMs = 20_000;
+    const store = await openEventStoreDb({ url: double.url, timeoutMs });
     const [stream, batch] = [newStream(), events(3)];
     const began = performance.now();
     const [one, two] = await Promise.all([store.append(stream, batch, 'none'), store.append(stream, batch, 'none')]);
+    await store.close();
     assert.equal(one, two);
-    assert.ok(performance.now() - began < TIMEOUT_MS);
+    assert.ok(performance.now() - began < timeoutMs / 2);
   }));
 
 appends('a repeat from two processes at once is stored once', () =>
@@ -392,7 +395,7 @@ connections('a connection that is dead without a word is given up for a new one'
     double.way.hang();
     const began = performance.now();
     await store.append(stream, events(1), 0);
-    assert.ok(performance.now() - began < TIMEOUT_MS * 5);
+    assert.ok(performance.now() - began < TIMEOUT_MS * 20);
     double.way.hang();
     assert.is((await store.read(stream)).length, 2);
     await store.append(stream, events(1), 1);

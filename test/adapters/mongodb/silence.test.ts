@@ -41,9 +41,9 @@ if (missing === undefined) {
     }
     const { reached, at: answered } = await waiting;
     assert.not.ok(reached);
-    assert.ok(answered - stopped < 1_200, 'who waits is told in time');
+    assert.ok(answered - stopped < 4_000, 'who waits is told in time');
     server.signal('SIGCONT');
-    assert.ok((await recovered(() => store.ping())) < 3_000);
+    assert.ok((await recovered(() => store.ping())) < 12_000);
     for (const [name, call] of Object.entries(everyCall(store, collection))) assert.not.instance(await call().catch((error: unknown) => error), Error, name);
   });
 
@@ -68,7 +68,7 @@ if (missing === undefined) {
     const { error, ms } = await failing(() => store.records.put('r', 2));
     assert.instance(error, UnavailableError);
     assert.not.ok((error as UnavailableError).outcomeUnknown, error.message);
-    assert.ok(ms < 4_000, `${ms} ms`);
+    assert.ok(ms < 4_900, `${ms} ms`);
   });
 
   test('closing does not wait for it', async ({ server, store }) => {
