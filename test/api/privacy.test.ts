@@ -218,10 +218,18 @@ function textsIn(value: unknown): string[] {
 /** Whether a text shows a value: a short one only where it is the whole text. */
 const shows = (text: string, value: string): boolean => (value.length < 6 ? text === value : text.includes(value));
 
-/** Looks for a value in an answer: its texts, and its headers. */
+const texts = new Map<Reply, readonly string[]>();
+
+/** All texts of an answer, those of its headers too: each answer is looked through for hundreds of values. */
+function textsOf(reply: Reply): readonly string[] {
+  const known = texts.get(reply) ?? [...(reply.json === undefined ? [reply.text] : textsIn(reply.json)), ...reply.headers.values()];
+  texts.set(reply, known);
+  return known;
+}
+
+/** Looks for a value in an answer. */
 function showsIn({ reply }: Heard, value: string): boolean {
-  const texts = reply.json === undefined ? [reply.text] : textsIn(reply.json);
-  return [...texts, ...reply.headers.values()].some((text) => shows(text, value));
+  return textsOf(reply).some((text) => shows(text, value));
 }
 
 test('the scenario holds something of every class', async () => {
