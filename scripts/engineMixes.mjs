@@ -7,7 +7,7 @@ const HTTP = /^(api\/|app\.)/;
 /** They start the service, but choose its engines themselves. */
 const OWN_ENGINES = /^(docs\/|faults\/outages|processors\/fromNothing|cli\/(projectionsLost|restoreDrill|withoutService)\.)/;
 /** What processes of several roles do with each other, over HTTP: each of them sees what another has written, does what another asks for, and rebuilds what another serves. */
-const SEVERAL_ROLES = /^(app|api\/(gifts|health|idempotency|rebuilding|redemptions|stripe|transactions|vouchers|webhooks|ops\/(giftCare|parked|projections|refunds)))\./;
+const SEVERAL_ROLES = /^(api\/(gifts|health|idempotency|rebuilding|redemptions|stripe|transactions|vouchers|webhooks|ops\/(giftCare|parked|projections|refunds))\.)/;
 
 /** All three servers together. */
 const ALL = { engines: 'all' };
@@ -71,7 +71,7 @@ export async function openMixes(files, whole) {
     runs,
     skipped,
     async close() {
-      for (const server of servers) await server.stop();
+      await Promise.all(servers.map((server) => server.stop()));
     },
   };
 }

@@ -11,7 +11,7 @@ import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { build, filesBelow, root } from './build.mjs';
 import { openMixes } from './engineMixes.mjs';
-import { longestFirst } from './longestFirst.mjs';
+import { byLength } from './byLength.mjs';
 import { killAll, runTestFile } from './testFile.mjs';
 
 /** How many files run side by side: they wait as much as they compute. */
@@ -26,10 +26,13 @@ const names = process.argv.slice(2).filter((argument) => !argument.startsWith('-
 const rawCoverage = join(root, 'coverage', 'tmp');
 const totals = { passed: 0, failed: 0, skipped: 0 };
 const skippedNames = [];
+/** Servers that run beside the tests, if any. */
+let mixes;
 
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.on(signal, () => {
     killAll();
+    void mixes?.close();
     process.exit(signal === 'SIGINT' ? 130 : 143);
   });
 }
@@ -71,7 +74,7 @@ function count(result) {
 
 /** @param runs each a file, the label of what is special about its run, and the environment that makes it so */
 async function runAll(runs) {
-  const waiting = longestFirst(runs);
+  const waiting = byLength(runs);
   const suspects = [];
   const alone = [];
   const failing = [];
@@ -80,8 +83,10 @@ async function runAll(runs) {
     return { result, failed: result.failed > 0 };
   };
   await Promise.all(
-    Array.from({ length: SIDE_BY_SIDE }, async () => {
-      for (let run = waiting.shift(); run !== undefined; run = waiting.shift()) {
+    Array.from({ length: SIDE_BY_SIDE }, async (_, lane) => {
+      // One begins with the longest, the others with the shortest: so few long ones run side by side, and none is left for the end.
+      const next = () => (lane === 0 ? waiting.shift() : waiting.pop());
+      for (let run = next(); run !== undefined; run = next()) {
         const { result, failed } = await once(run);
         if (failed) suspects.push(run);
         else count(result);
@@ -135,7 +140,7 @@ if (good) {
   if (coverage) rmSync(rawCoverage, { recursive: true, force: true });
   const runs = files.map((file) => ({ file, label: '', env: {} }));
   if (everyEngine) {
-    const mixes = await openMixes(files, names.length > 0 || process.env.TEST_MIXES === 'whole');
+    mixes = await openMixes(files, names.length > 0 || process.env.TEST_MIXES === 'whole');
     try {
       await runAll([...runs, ...mixes.runs]);
     } finally {

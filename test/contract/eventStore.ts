@@ -241,8 +241,8 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     const accepted = Array.from({ length: 20 }, (_, n) => store.append(`${stream}-${n}`, [event()], 'none'));
     const closing = store.close();
     const outcomes = await Promise.all(accepted);
-    await within(5_000, closing);
-    await within(1_000, following);
+    await within(20_000, closing);
+    await within(20_000, following);
     assert.is((await open.next()).done, true);
     assert.instance(await failureOf(store.append(stream, [event()], 'any')), UnavailableError);
     assert.instance(await failureOf(store.read(stream)), UnavailableError);

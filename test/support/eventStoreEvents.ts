@@ -41,7 +41,7 @@ export async function eventsOf(feed: AsyncIterable<EventBatch>): Promise<Recorde
 }
 
 /** Reads a feed until `done` says so of what has come, or fails after `ms`. */
-export async function readUntil(feed: AsyncIterable<EventBatch>, done: (events: RecordedEvent[], batch: EventBatch) => boolean, ms = 10_000): Promise<RecordedEvent[]> {
+export async function readUntil(feed: AsyncIterable<EventBatch>, done: (events: RecordedEvent[], batch: EventBatch) => boolean, ms = 30_000): Promise<RecordedEvent[]> {
   const seen: RecordedEvent[] = [];
   const reading = (async () => {
     for await (const batch of feed) {

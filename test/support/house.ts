@@ -139,7 +139,7 @@ export async function openHouse(): Promise<House> {
       for await (const batch of events.readAll(undefined, { types })) found.push(...batch.events);
       return found;
     },
-    async until(holds, withinMs = 20_000) {
+    async until(holds, withinMs = 60_000) {
       const deadline = performance.now() + withinMs;
       while (!(await holds())) {
         if (performance.now() > deadline) throw new Error(`did not come to hold within ${withinMs} ms; the log says:\n${lines.map((line) => JSON.stringify(line)).join('\n').slice(0, 4_000)}`);

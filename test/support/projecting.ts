@@ -122,9 +122,9 @@ export function redeem(events: EventStore, gift: string, redemption_id = `r-${gi
   return append(events, giftStream(gift), 'GiftRedeemed', data);
 }
 
-/** Waits until it holds, at most 5 s. @throws Error when it never does. */
+/** Waits until it holds, at most 20 s. @throws Error when it never does. */
 export async function until(condition: () => boolean | Promise<boolean>, what = 'the condition'): Promise<void> {
-  for (const end = performance.now() + 5_000; performance.now() < end; await sleep(5)) if (await condition()) return;
+  for (const end = performance.now() + 20_000; performance.now() < end; await sleep(5)) if (await condition()) return;
   throw new Error(`waited in vain for ${what}`);
 }
 

@@ -83,7 +83,7 @@ const SPLIT_ROLES = ['worker', 'projector', 'processor', 'api'];
 export async function startService(options: ServiceOptions = {}): Promise<Service> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'gift-service-'));
   const engines = options.engines ?? (await openTestEngines());
-  const env: Readonly<Record<string, string>> = { LOG_LEVEL: 'info', PORT: '0', CHARGE_WAIT_MS: '5000', ...engines.settings, ...options.env, DATA_DIR: dataDir };
+  const env: Readonly<Record<string, string>> = { LOG_LEVEL: 'info', PORT: '0', CHARGE_WAIT_MS: '20000', ...engines.settings, ...options.env, DATA_DIR: dataDir };
   const config = loadConfig(env);
   const { hashKey } = loadKeys(config);
   const hash = keyedHash(hashKey);
@@ -235,7 +235,7 @@ async function startProcesses(env: Readonly<Record<string, string>>): Promise<Ru
 
 /** Waits until `/readyz` says so. */
 export async function untilReady(url: string): Promise<void> {
-  for (let wait = 0; wait < 400; wait++) {
+  for (const end = performance.now() + 60_000; performance.now() < end; ) {
     const reply = await request(`${url}/readyz`, 'GET').catch(() => undefined);
     if (reply?.status === 200) return;
     await sleep(25);
@@ -244,7 +244,7 @@ export async function untilReady(url: string): Promise<void> {
 }
 
 /** Looks again until `look` gives something. */
-export async function eventually<T>(look: () => Promise<T | undefined>, withinMs = 5000): Promise<T> {
+export async function eventually<T>(look: () => Promise<T | undefined>, withinMs = 20_000): Promise<T> {
   for (const end = performance.now() + withinMs; ; await sleep(20)) {
     const found = await look();
     if (found !== undefined) return found;

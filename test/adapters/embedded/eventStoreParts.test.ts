@@ -120,7 +120,7 @@ test('a thread that dies leaves its appends open; the next append starts another
     const script = join(dir, 'writer.mjs');
     const writer = openEventWriter({ file, onStored: () => undefined, script: pathToFileURL(script) });
     const ends = async (): Promise<UnavailableError> => {
-      const error = (await within(5_000, failureOf(writer.append('stream', [event()], 'none')))) as UnavailableError;
+      const error = (await within(20_000, failureOf(writer.append('stream', [event()], 'none')))) as UnavailableError;
       assert.instance(error, UnavailableError);
       assert.is(error.outcomeUnknown, true);
       return error;
@@ -209,7 +209,7 @@ test('who waits for the log to grow is woken by growth past its place, by its si
     if (end instanceof Error) throw end;
     return end;
   });
-  await within(1_000, tail.past(4, undefined));
+  await within(20_000, tail.past(4, undefined));
   const signal = new AbortController();
   const woken: string[] = [];
   const wait = (name: string, position: number, by?: AbortSignal): Promise<void> => tail.past(position, by).then(() => void woken.push(name));
@@ -220,19 +220,19 @@ test('who waits for the log to grow is woken by growth past its place, by its si
   await nextTick();
   assert.equal(woken, ['at 5']);
   end = 8;
-  await within(1_000, waits[1]!);
+  await within(20_000, waits[1]!);
   assert.equal(woken, ['at 5', 'at 7']);
   signal.abort();
   await nextTick();
   assert.equal(woken.slice(2), ['aborted']);
   end = new UnavailableError('gone');
-  await within(1_000, Promise.all(waits));
+  await within(20_000, Promise.all(waits));
   assert.equal(woken.slice(3), ['engine']);
   end = 8;
   const last = wait('closed', 100);
   tail.close();
-  await within(1_000, last);
-  await within(1_000, tail.past(100, undefined));
+  await within(20_000, last);
+  await within(20_000, tail.past(100, undefined));
 });
 
 test('streams of more events than one slice are read whole', () =>
