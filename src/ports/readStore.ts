@@ -6,7 +6,8 @@
  * - A document carries the log position it stands at; an older write never replaces a newer one, so a batch written twice,
  *   or late by a process that lost its lease, changes nothing.
  * - A batch's checkpoint is stored with or after its documents, never before, and never goes back.
- * - A version of a collection is built beside another and swapped in at once, by a pointer.
+ * - A version of a collection is built beside another and swapped in at once, by a pointer, which changes by compare-and-set: a process that was frozen while it
+ *   swapped can't put an outdated version over a newer one when it wakes.
  * - Records change by compare-and-set: of many puts that expect the same version one succeeds.
  */
 import type { Position } from './eventStore.js';
@@ -99,6 +100,12 @@ export interface PutOptions {
   readonly expiresAt?: number;
 }
 
+/** Options of a swap. */
+export interface ActivateOptions {
+  /** 0: no version may be in use yet; a number: that one must be; absent: whatever is. */
+  readonly expected?: number;
+}
+
 /** Small documents beside the read models. Keys are at most 200 characters. */
 export interface Records {
   /** @throws UnavailableError */
@@ -157,8 +164,11 @@ export interface ReadStore {
   active(name: string): Promise<number | undefined>;
   /** The versions of a collection that are stored, from the lowest. */
   versions(name: string): Promise<number[]>;
-  /** Swaps readers over to this version, at once and durably. */
-  activate(name: string, version: number): Promise<void>;
+  /**
+   * Swaps readers over to this version, at once and durably. Asked again, since the answer was lost, it is in use already, and that is well.
+   * @returns whether it is in use now: false when `expected` does not hold (nothing was changed).
+   */
+  activate(name: string, version: number, options?: ActivateOptions): Promise<boolean>;
 
   /** The id of the log that this store was filled from; sets it when there is none yet. */
   boundTo(logId: string): Promise<string>;

@@ -268,6 +268,27 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     assert.is(await other.active(one.name), 1, 'and back');
   },
 
+  async 'activate compares what is in use with what is expected: of many one swaps, and what was thought of an outdated version changes nothing'(store, { second }) {
+    const other = await second();
+    const { name } = newCollection();
+    assert.is(await store.activate(name, 2, { expected: 1 }), false, 'none is in use');
+    assert.is(await store.active(name), undefined);
+    const first = await Promise.all([store, other, store].map(async (one, at) => one.activate(name, at + 1, { expected: 0 })));
+    const [winner, ...others] = first.flatMap((won, at) => (won ? [at + 1] : []));
+    assert.equal([await other.active(name), others], [winner, []]);
+    assert.is(await other.activate(name, 7, { expected: winner ?? 0 }), true);
+    assert.is(await store.activate(name, 8, { expected: winner ?? 0 }), false, 'a process that woke up late');
+    assert.is(await store.activate(name, 8, { expected: 0 }), false, 'the first one was there');
+    assert.is(await store.active(name), 7);
+    const swaps = await Promise.all(Array.from({ length: 8 }, async (_, at) => (at % 2 === 0 ? store : other).activate(name, 10 + at, { expected: 7 })));
+    assert.is(swaps.filter(Boolean).length, 1);
+    assert.is(await store.active(name), 10 + swaps.indexOf(true));
+    const last = 10 + swaps.indexOf(true);
+    for (const expected of [7, 0, last]) assert.is(await other.activate(name, last, { expected }), true, 'asked again, since the answer was lost');
+    assert.is(await other.activate(name, 20), true, 'whatever is in use');
+    assert.is(await store.active(name), 20);
+  },
+
   async 'readers see one version or the other, whole, while versions are built, swapped and dropped'(store, { second }) {
     const clients = [store, await second(), await second()];
     const base = newCollection([['kind']]);

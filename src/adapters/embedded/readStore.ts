@@ -147,8 +147,8 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
     async versions(name) {
       return readNow(() => versionsOf(database, name));
     },
-    async activate(name, version) {
-      await link.call<void>({ kind: 'activate', name, version });
+    async activate(name, version, { expected } = {}) {
+      return link.call<boolean>({ kind: 'activate', name, version, expected });
     },
     async boundTo(logId) {
       return link.call<string>({ kind: 'bind', logId });

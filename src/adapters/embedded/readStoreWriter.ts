@@ -49,6 +49,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
   const rollback = database.prepare('ROLLBACK');
+  const active = database.prepare<[string], number>('SELECT version FROM pointer WHERE name = ?').pluck();
   const activate = database.prepare<[string, number]>('INSERT OR REPLACE INTO pointer (name, version) VALUES (?, ?)');
   const bind = database.prepare<[string]>(`INSERT OR IGNORE INTO setting (name, value) VALUES ('log', ?)`);
   const bound = database.prepare<[], string>(`SELECT value FROM setting WHERE name = 'log'`).pluck();
@@ -127,14 +128,22 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
         changed.add(request.layout.name);
         return tables.correct(request.layout, request.corrections);
       case 'activate':
-        activate.run(request.name, request.version);
-        return undefined;
+        return swap(request);
       case 'bind':
         bind.run(request.logId);
         return bound.get();
       default:
         return request satisfies never;
     }
+  }
+
+  /** @returns whether the version is in use now. */
+  function swap({ name, version, expected }: Extract<WriterRequest, { kind: 'activate' }>): boolean {
+    const before = active.get(name);
+    if (before === version) return true;
+    if (expected !== undefined && (before ?? 0) !== expected) return false;
+    activate.run(name, version);
+    return true;
   }
 
   /** Takes the file's lock. */

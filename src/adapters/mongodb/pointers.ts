@@ -1,5 +1,6 @@
 /** Which version of a collection is in use, and which log the store was filled from. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ActivateOptions } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { isDuplicateId } from './failures.js';
 import { META } from './layout.js';
@@ -8,7 +9,7 @@ import type { Link } from './link.js';
 /** The single documents beside the collections. */
 export interface Pointers {
   active(name: string): Promise<number | undefined>;
-  activate(name: string, version: number): Promise<void>;
+  activate(name: string, version: number, options?: ActivateOptions): Promise<boolean>;
   boundTo(logId: string): Promise<string>;
 }
 
@@ -29,15 +30,30 @@ const PAUSE_MS = 50;
 
 /** @param link to the server. */
 export function createPointers(link: Link): Pointers {
+  async function active(name: string): Promise<number | undefined> {
+    const pointer = await link.read((database) => database.collection<Pointer>(META).findOne({ _id: idOf(name) }));
+    return pointer?.version;
+  }
+
+  /** Sets the pointer where it is one of `before`; `undefined`: whatever it is. @returns whether it was there to be set */
+  async function set(name: string, version: number, before: readonly number[] | undefined, upsert: boolean): Promise<boolean> {
+    const filter = { _id: idOf(name), ...(before === undefined ? {} : { version: { $in: [...before] } }) };
+    const { matchedCount, upsertedCount } = await link.write((database) => database.collection<Pointer>(META).updateOne(filter, { $set: { version } }, { upsert }));
+    return matchedCount + upsertedCount === 1;
+  }
+
   return {
-    async active(name) {
-      const pointer = await link.read((database) => database.collection<Pointer>(META).findOne({ _id: idOf(name) }));
-      return pointer?.version;
-    },
-    async activate(name, version) {
-      const set = (upsert: boolean): Promise<unknown> => link.write((database) => database.collection<Pointer>(META).updateOne({ _id: idOf(name) }, { $set: { version } }, { upsert }));
-      // Another client's first one came in between: this one goes over it.
-      await set(true).catch((error: unknown) => (isDuplicateId(error) ? set(false) : Promise.reject(error as Error)));
+    active,
+    async activate(name, version, { expected } = {}) {
+      try {
+        // An upsert that finds another version meets its id: it makes the first one, or none.
+        if (expected === undefined) return await set(name, version, undefined, true);
+        return await set(name, version, expected === 0 ? [version] : [expected, version], expected === 0);
+      } catch (error) {
+        if (!isDuplicateId(error)) throw error;
+        // Another client's first one came in between, or was there: it is gone over only where whatever is in use may be.
+        return expected === undefined ? set(name, version, undefined, false) : (await active(name)) === version;
+      }
     },
     async boundTo(logId) {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

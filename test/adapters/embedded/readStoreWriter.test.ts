@@ -87,7 +87,7 @@ test('what comes while it works joins the group', ({ bench }) => {
 });
 
 test('records go before documents', ({ bench }) => {
-  const order = bench.run(write(1, [packed(1, 1)]), { kind: 'activate', name: 'x', version: 1 }, put('a')).flat().map(({ id }) => id);
+  const order = bench.run(write(1, [packed(1, 1)]), { kind: 'activate', name: 'x', version: 1, expected: undefined }, put('a')).flat().map(({ id }) => id);
   assert.equal(order, [3, 1, 2]);
 });
 
