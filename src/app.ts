@@ -14,6 +14,7 @@ import { loadKeys } from './keys.js';
 import { openMetrics } from './metrics/metrics.js';
 import type { RequestTally } from './metrics/requests.js';
 import { startProcesses } from './processes.js';
+import type { Projection } from './projections/projection.js';
 import { startProjector } from './projections/projector.js';
 import { startRebuilder } from './projections/rebuilder.js';
 import { reportServing } from './projections/serving.js';
@@ -36,6 +37,12 @@ export interface App {
   close(): Promise<void>;
 }
 
+/** What may be other than it is. */
+export interface AppOptions {
+  /** The projections that it keeps up to date; default all, as this release makes them. Another's, where tests deploy one release over another. */
+  readonly projections?: readonly Projection[];
+}
+
 /** The service's version. */
 export const VERSION = (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { readonly version: string }).version;
 
@@ -43,7 +50,7 @@ export const VERSION = (JSON.parse(readFileSync(new URL('../../package.json', im
  * Starts what the roles say. Whatever fails to start closes what was opened before.
  * @throws DataFileError, EngineError, or the listener's error (a port that is taken)
  */
-export async function startApp(config: Config, logger: Logger): Promise<App> {
+export async function startApp(config: Config, logger: Logger, { projections = PROJECTIONS }: AppOptions = {}): Promise<App> {
   const open = resources();
   try {
     const keys = loadKeys(config);
@@ -59,7 +66,7 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
     const engines = metrics.measure(tracedEngines(opened));
     const models = openReadModels(engines.store);
     const holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
-    const readiness = readinessOf(engines, config);
+    const readiness = readinessOf(engines, config, projections);
 
     if (config.roles.has('worker')) {
       const { records } = engines.store;
@@ -67,7 +74,7 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
       open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }), (one) => one.close());
     }
     if (config.roles.has('projector')) {
-      const projecting = { events: engines.events, store: engines.store, projections: PROJECTIONS, logger, holder };
+      const projecting = { events: engines.events, store: engines.store, projections, logger, holder };
       open.add(await startProjector(projecting), (one) => one.close());
       open.add(startRebuilder(projecting), (one) => one.close());
     }
@@ -75,7 +82,7 @@ export async function startApp(config: Config, logger: Logger): Promise<App> {
     const address = listener === undefined ? undefined : addressOf(listener);
     const publicUrl = config.publicUrl ?? address ?? `http://${config.host}:${config.port}`;
     const processes = config.roles.has('processor') ? open.add(startProcesses({ engines, models, publicUrl, logger, holder }), (one) => one.close()) : undefined;
-    metrics.watch(opened, PROJECTIONS, () => processes?.status());
+    metrics.watch(opened, projections, () => processes?.status());
     if (healthListener !== undefined) {
       open.add(healthListener, (one) => one.close());
       healthListener.serve(application(logger, [health(readiness), metricsPage(metrics)]).callback());

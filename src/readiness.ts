@@ -1,9 +1,13 @@
-/** Whether this process can do its work now: its engines answer, its projections have caught up. */
+/**
+ * Whether this process can do its work now: its engines answer, and what readers use has caught up, whichever release made it and whichever process keeps it. So in a rolling deployment the new
+ * processes are ready, and the old ones can end, before the new versions of projections are built.
+ */
 import type { PartHealth, Readiness } from './api/health.js';
 import type { Config } from './config.js';
 import type { Engines } from './engines.js';
-import { keptBuild } from './projections/builds.js';
-import { checkpointName } from './projections/projection.js';
+import { buildOf, sameVersion } from './projections/builds.js';
+import { checkpointName, type Projection } from './projections/projection.js';
+import { unkeptOf } from './projections/unkept.js';
 import { PROJECTIONS } from './readModels.js';
 
 /** A projection counts as caught up when it reaches the log's end, as it was when asked, within this time, milliseconds. */
@@ -11,7 +15,7 @@ const CATCH_UP_MS = 500;
 const DEADLINE_MS = 2_000;
 
 /** Asks every part. */
-export function readinessOf({ events, store, bus }: Engines, config: Pick<Config, 'payments' | 'notifications'>): Readiness {
+export function readinessOf({ events, store, bus }: Engines, config: Pick<Config, 'payments' | 'notifications'>, projections: readonly Projection[] = PROJECTIONS): Readiness {
   const simulated = (['payments', 'notifications'] as const).filter((provider) => config[provider] === 'simulated');
   const asked = async (part: string, ask: () => Promise<PartHealth>): Promise<[string, PartHealth]> => {
     const late = new Promise<PartHealth>((resolve) => {
@@ -23,20 +27,22 @@ export function readinessOf({ events, store, bus }: Engines, config: Pick<Config
     await part.ping();
     return { ready: true, detail: part.engine };
   };
+  const projection = async ({ name, version }: Projection): Promise<PartHealth> => {
+    const active = await store.active(name);
+    if (active === undefined) return { ready: false, detail: 'is being built for the first time' };
+    const [unkept, end] = await Promise.all([unkeptOf(store, name), events.end()]);
+    const ready = end === undefined || (await store.reached(checkpointName({ name, version: active }), end, CATCH_UP_MS));
+    if (sameVersion(active, version)) return { ready, detail: ready ? 'caught up' : 'is behind' };
+    const served = buildOf(active).version;
+    const why = unkept?.number === active ? ', since no process that knows it keeps it up to date' : '';
+    return { ready, detail: `version ${served} serves and ${ready ? 'has caught up' : `is behind${why}`}, until version ${version} is built` };
+  };
   return async () => {
     const parts = await Promise.all([
       asked('event store', engine(events)),
       asked('read store', engine(store)),
       asked('bus', engine(bus)),
-      ...PROJECTIONS.map((projection) =>
-        asked(`projection ${projection.name}`, async () => {
-          const active = await store.active(projection.name);
-          if (active === undefined) return { ready: false, detail: 'is being built for the first time' };
-          const [kept, end] = await Promise.all([keptBuild(store, projection, active), events.end()]);
-          const reached = end === undefined || (await store.reached(checkpointName(kept), end, CATCH_UP_MS));
-          return { ready: reached, detail: reached ? 'caught up' : 'is behind' };
-        }),
-      ),
+      ...projections.map((one) => asked(`projection ${one.name}`, () => projection(one))),
     ]);
     return { parts: Object.fromEntries(parts), simulated };
   };

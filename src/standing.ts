@@ -13,6 +13,8 @@ import { lagBehind } from './projections/lag.js';
 import { leaseState, type LeaseState } from './projections/lease.js';
 import { checkpointName, type Projection } from './projections/projection.js';
 import { listQuarantined } from './projections/quarantine.js';
+import { rate } from './projections/rate.js';
+import { keeperLease, unkeptOf } from './projections/unkept.js';
 import { type RebuildProgress, toldProgress } from './projections/rebuildProgress.js';
 
 /** Two looks so far apart tell who is alive (a lease is renewed once a second) and how fast things go, in ms. */
@@ -55,8 +57,22 @@ export interface ProjectionStanding extends CommonStanding {
   /** Documents out of service. */
   readonly quarantined: number;
   readonly rebuild: RebuildStanding | null;
+  /** What readers use where it is of another release: until this one's version is built; null: they use this one, or none has ever been built. */
+  readonly served: ServedStanding | null;
   /** The build that can be gone back to, and until when. */
   readonly former: { readonly version: number; readonly build: number; readonly until: string } | null;
+}
+
+/** What readers use, of another release. */
+export interface ServedStanding {
+  readonly version: number;
+  readonly build: number;
+  readonly position: Position | null;
+  readonly lag_events: number;
+  readonly lag_exact: boolean;
+  readonly lag_seconds: number | null;
+  /** The process that keeps it up to date; null: none does, so what readers get grows old. */
+  readonly holder: string | null;
 }
 
 /** A rebuild under way. */
@@ -144,12 +160,16 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
 
   async function glance(): Promise<Look> {
     const positions = new Map<string, Position | undefined>();
+    const keepers: string[] = [];
     for (const projection of projections) {
-      const kept = await keptBuild(store, projection, await store.active(projection.name));
-      positions.set(projection.name, await store.checkpoint(checkpointName(kept)));
+      const { name } = projection;
+      const active = await store.active(name);
+      const kept = await keptBuild(store, projection, active);
+      positions.set(name, await store.checkpoint(checkpointName(kept)));
+      if (active !== undefined && active !== kept.version) keepers.push(keeperLease(name, active));
     }
     positions.set(PROCESS_LEASE, await processCheckpoint());
-    const leases = new Map(await Promise.all(leaseNames.map(async (name) => [name, await leaseState(store.records, name)] as const)));
+    const leases = new Map(await Promise.all([...leaseNames, ...keepers].map(async (name) => [name, await leaseState(store.records, name)] as const)));
     return { at: performance.now(), positions, leases };
   }
 
@@ -163,19 +183,27 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
     const active = await store.active(name);
     const kept = await keptBuild(store, projection, active);
     const position = seen.positions.get(name);
-    const [lag, quarantined, rebuild, former, perSecond] = await Promise.all([
+    const [lag, quarantined, rebuild, former, served, perSecond] = await Promise.all([
       lagBehind(events, position, types, { count: COUNT.events, withinMs: COUNT.ms }),
       listQuarantined(store.records, kept),
       rebuildStanding(name, seen, was),
       formerOf(store, name),
+      active === undefined || active === kept.version ? null : servedStanding(projection, active, seen, was),
       rate(events, types, { from: was.positions.get(name), to: position, ms: seen.at - was.at }),
     ]);
     const { version, build } = buildOf(kept.version);
     const keptFormer = former !== undefined && former.number !== active && former.until > Date.now() ? { ...buildOf(former.number), until: new Date(former.until).toISOString() } : null;
     return {
       kind: 'projection', name, version, build, in_use: active === kept.version, position: position ?? null, lag_events: lag.events, lag_exact: lag.whole,
-      lag_seconds: lag.seconds === undefined ? null : rounded(lag.seconds), per_second: perSecond, holder: holderOf('projector', seen, was), quarantined: quarantined.length, rebuild, former: keptFormer,
+      lag_seconds: lag.seconds === undefined ? null : rounded(lag.seconds), per_second: perSecond, holder: holderOf('projector', seen, was), quarantined: quarantined.length, rebuild, served, former: keptFormer,
     };
+  }
+
+  async function servedStanding({ name, types }: Projection, number: number, seen: Look, was: Look): Promise<ServedStanding> {
+    const [position, unkept] = await Promise.all([store.checkpoint(checkpointName({ name, version: number })), unkeptOf(store, name)]);
+    const lag = await lagBehind(events, position, types, { count: COUNT.events, withinMs: COUNT.ms });
+    const holder = holderOf(unkept?.number === number ? keeperLease(name, number) : 'projector', seen, was);
+    return { ...buildOf(number), position: position ?? null, lag_events: lag.events, lag_exact: lag.whole, lag_seconds: lag.seconds === undefined ? null : rounded(lag.seconds), holder };
   }
 
   async function rebuildStanding(name: string, seen: Look, was: Look): Promise<RebuildStanding | null> {
@@ -265,21 +293,6 @@ function processOf(intent: Intent): ParkedName {
     default:
       return intent satisfies never;
   }
-}
-
-/** Events of these types a second between two places. Of very many only the first are counted; positions grow evenly enough to tell the rest. */
-async function rate(events: EventStore, types: readonly string[], { from, to, ms }: { readonly from: Position | undefined; readonly to: Position | undefined; readonly ms: number }): Promise<number> {
-  if (to === undefined || from === to || (from !== undefined && from > to) || ms <= 0) return 0;
-  const late = AbortSignal.timeout(COUNT.ms);
-  let counted = 0;
-  let at = Number(from ?? 0);
-  for await (const batch of events.readAll(from, { types }, { signal: late })) {
-    counted += batch.events.filter((event) => event.position <= to).length;
-    at = Math.min(Number(batch.position), Number(to));
-    if (batch.position >= to || counted >= COUNT.events) break;
-  }
-  const share = (at - Number(from ?? 0)) / (Number(to) - Number(from ?? 0));
-  return Math.round((share > 0 ? counted / share : counted) / (ms / 1_000));
 }
 
 function rounded(seconds: number): number {

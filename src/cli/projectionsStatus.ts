@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { numberOf, buildText } from '../projections/builds.js';
 import { PROJECTIONS } from '../readModels.js';
-import { type ProcessStanding, type ProjectionStanding, type RebuildStanding, type Standing, standings } from '../standing.js';
+import { type ProcessStanding, type ProjectionStanding, type RebuildStanding, type ServedStanding, type Standing, standings } from '../standing.js';
 import { withStores } from './engines.js';
 import { jsonLine, printable, tableLines } from './output.js';
 import { type Terminal, writeLines } from './terminal.js';
@@ -41,11 +41,22 @@ function wordsOf(found: readonly Standing[]): string[] {
       processes.map((one) => [one.name, one.position ?? 'none', ...lag(one), one.per_second, one.in_flight, one.parked, holder(one)]),
     ),
     ...models.flatMap(({ name, rebuild }) => (rebuild === null ? [] : ['', rebuildText(name, rebuild)])),
-    ...models.flatMap(({ name, former }) => (former === null ? [] : [`${name}: ${buildText(numberOf(former))} is kept until ${former.until} (gift projections rollback ${name})`])),
+    ...models.flatMap(({ name, version, served }) => (served === null ? [] : ['', servedText(name, version, served)])),
+    ...models.flatMap(({ name, version, former }) => {
+      const back = former?.version === version ? `gift projections rollback ${name}` : 'the release that made it takes it into use again';
+      return former === null ? [] : [`${name}: ${buildText(numberOf(former))} is kept until ${former.until} (${back})`];
+    }),
   ];
 }
 
 const versionText = ({ version, build }: { readonly version: number; readonly build: number }): string => (build === 0 ? `${version}` : `${version}, build ${build}`);
+
+/** What readers use until the version of this program is built. */
+function servedText(name: string, version: number, { lag_events, lag_exact, holder, ...served }: ServedStanding): string {
+  const behind = `${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')} events behind`;
+  const kept = holder === null ? `nobody keeps it up to date (${behind}): start a process of the release that made it beside, or wait` : `kept up to date by ${holder} (${behind})`;
+  return printable(`${name}: readers use ${buildText(numberOf(served))} until version ${version} is built; ${kept}`);
+}
 
 function rebuildText(name: string, { kind, state, version, build, by, at, holder, events, total, per_second, seconds_left, reason }: RebuildStanding): string {
   const far = events === null ? '' : `, ${events.toLocaleString('en-GB')} of ${total === null ? '?' : total.toLocaleString('en-GB')} events`;

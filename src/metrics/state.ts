@@ -2,7 +2,7 @@
 import { FEED_TYPES } from '../processors/feed.js';
 import type { ProcessStatus } from '../processors/status.js';
 import type { Engines } from '../engines.js';
-import { keptBuild } from '../projections/builds.js';
+import { buildOf, keptBuild, sameVersion } from '../projections/builds.js';
 import { lagBehind } from '../projections/lag.js';
 import { checkpointName, type Projection } from '../projections/projection.js';
 import { listQuarantined } from '../projections/quarantine.js';
@@ -55,6 +55,16 @@ export function showState(show: Exposition, { engines, projections, processes }:
     return { labels, lag, active: active === kept.version ? 1 : 0, quarantined: quarantined.length };
   };
 
+  /** Before a deployed version is built readers use that of another release. */
+  const servedSamples = async (projection: Projection) => {
+    const { name, types } = projection;
+    const active = await store.active(name);
+    if (active === undefined || sameVersion(active, projection.version)) return undefined;
+    const served = { name, version: active };
+    const [position, quarantined] = await Promise.all([store.checkpoint(checkpointName(served)), listQuarantined(store.records, served)]);
+    return { labels: [name, String(buildOf(active).version)], lag: await lagBehind(events, position, types), active: 1, quarantined: quarantined.length };
+  };
+
   const processLag = async (): Promise<readonly Sample[]> => {
     const status = processes();
     if (status?.leading !== true) return [];
@@ -67,7 +77,7 @@ export function showState(show: Exposition, { engines, projections, processes }:
     const [up, states, waiting, lag] = await Promise.all([
       Promise.all(parts.map(answers)),
       // What can't be measured is not shown as healthy: it is not shown at all, and `up` says why.
-      Promise.all(projections.map((one) => within(projectionSamples(one)).catch(() => undefined))),
+      Promise.all(projections.flatMap((one) => [projectionSamples(one), servedSamples(one)].map((samples) => within(samples).catch(() => undefined)))),
       within(parked()).catch(() => new Map<string, number>()),
       within(processLag()).catch(() => []),
     ]);

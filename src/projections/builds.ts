@@ -47,6 +47,12 @@ export function sameVersion(one: number, other: number): boolean {
   return buildOf(one).version === buildOf(other).version;
 }
 
+/** The projection as it keeps the collection of that number up to date, be it of a former version; `undefined`: this code does not know how that was filled. */
+export function foldOf(projection: Projection, number: number): Projection | undefined {
+  const fold = [projection, ...(projection.former ?? [])].find(({ version }) => sameVersion(version, number));
+  return fold === undefined ? undefined : asBuild(fold, number);
+}
+
 /**
  * The projection as this code keeps it: the build in use where this code's version filled it, else the one of its version that was last in use, or the first.
  * @param active the number in use. @throws UnavailableError
@@ -102,6 +108,12 @@ export async function putRebuild({ records }: Pick<ReadStore, 'records'>, name: 
 /** What can be rolled back to; `undefined`: nothing. @throws UnavailableError */
 export async function formerOf({ records }: Pick<ReadStore, 'records'>, name: string): Promise<Former | undefined> {
   return (await records.get<Former>(`former/${name}`))?.value;
+}
+
+/** The former build where it is still to be kept. @throws UnavailableError */
+export async function keptFormer(store: Pick<ReadStore, 'records'>, name: string): Promise<Former | undefined> {
+  const former = await formerOf(store, name);
+  return former !== undefined && former.until > Date.now() ? former : undefined;
 }
 
 /** @throws UnavailableError */

@@ -9,9 +9,10 @@ import { type Lease, pause } from './lease.js';
 import { paced, type Pace } from './pace.js';
 import type { Projection } from './projection.js';
 import { carryOut, openOrders, type RepairOrder } from './repairOrders.js';
-import { dropBuild, finishSwap, swapIn, tidy } from './swap.js';
+import { dropBuild, finishSwap, swapIn, tidy, TIDY_MS, whileKept } from './swap.js';
 import { openUnit, type Unit } from './unit.js';
-import { groupsByPlace, openUnits } from './units.js';
+import { groupsByPlace, isFormer, openUnits } from './units.js';
+import { endUnkept, settleUnkept } from './unkept.js';
 
 /** How often it looks for rebuilds and repairs that it is asked for, in ms. */
 const ORDERS_MS = 400;
@@ -19,8 +20,6 @@ const ORDERS_MS = 400;
 const USE_LOOKS = 5;
 /** How long a rebuild that could not be taken over waits for the next attempt, in ms. */
 const JOIN_AGAIN_MS = 5_000;
-/** How often it looks for builds that nobody needs any more, in ms. */
-const TIDY_MS = 600_000;
 
 /** What a run works on. */
 export interface LeadOptions {
@@ -28,6 +27,10 @@ export interface LeadOptions {
   readonly store: ReadStore;
   readonly projections: readonly Projection[];
   readonly logger: Logger;
+  /** Names this process; see `LeaseOptions.holder`. */
+  readonly holder: string;
+  /** Time of leases in ms; default `LEASE_MS`. */
+  readonly leaseMs: number | undefined;
   readonly lease: Lease;
   /** Ends the run: what is folded by then is still stored. */
   readonly signal: AbortSignal;
@@ -55,8 +58,9 @@ interface Joining {
  * checkpoints.
  */
 export async function lead(options: LeadOptions): Promise<void> {
-  const { events, store, projections, logger, lease, signal, retireMs, pace, onUnits, onProgress } = options;
+  const { events, store, projections, logger, holder, leaseMs, lease, signal, retireMs, pace, onUnits, onProgress } = options;
   const units = await openUnits(store, projections);
+  const unkept = await settleUnkept({ store, logger, holder, leaseMs, signal }, units);
   const ending = new AbortController();
   const over = AbortSignal.any([signal, ending.signal]);
   // Each build that readers leave waits on it for a minute: there may be many.
@@ -104,8 +108,9 @@ export async function lead(options: LeadOptions): Promise<void> {
       const { left, refused } = await swapIn(unit, units, { store, lease, logger }).finally(() => (swaps.ended += 1));
       const { name } = unit.projection;
       if (refused === true) leave(unit);
-      else if (left !== undefined && sameVersion(left.projection.version, unit.projection.version)) beginBeside(() => retire(left));
+      else if (left !== undefined) beginBeside(() => retire(left));
       else if (unit.active === unit.projection.version) beginBeside(() => tidyLater(name));
+      if (unit.active === unit.projection.version && unkept.delete(name)) await endUnkept(store, name);
       if (joining.get(name)?.rebuild.target === unit.projection.version) joining.delete(name);
     }
   }
@@ -115,9 +120,10 @@ export async function lead(options: LeadOptions): Promise<void> {
     turn.abort();
   }
 
-  /** Readers take a second to notice the swap; until then what they still read is kept up to date. */
+  /** Readers take a second to notice the swap; until then what they still read is kept up to date. What a former release made is so for as long as it is kept. */
   async function retire(unit: Unit): Promise<void> {
     await pause(retireMs, over);
+    if (isFormer(unit, projections)) await whileKept(store, unit, over);
     // A rollback may have brought it back.
     if (unit.follows === true) leave(unit);
     await tidy(unit.projection.name, () => units.filter((one) => !leaving.has(one)), { store, lease, logger });
@@ -244,9 +250,9 @@ export async function lead(options: LeadOptions): Promise<void> {
   async function look(): Promise<void> {
     for (const { key, value: rebuild } of await store.records.list<Rebuild>(REBUILDS)) {
       const name = key.slice(REBUILDS.length);
+      if (rebuild.state === 'leaving') await discard(name, rebuild);
       const projection = projections.find((one) => one.name === name && sameVersion(one.version, rebuild.target));
       if (projection === undefined) continue;
-      if (rebuild.state === 'leaving') await discard(name, rebuild);
       if (rebuild.state !== 'ready' && rebuild.state !== 'swapping') continue;
       if ((await store.active(name)) === rebuild.target) await finishSwap(store, name, rebuild);
       else if (!joining.has(name)) {
@@ -287,6 +293,7 @@ export async function lead(options: LeadOptions): Promise<void> {
   }
   beginBeside(lookNowAndThen);
   beginBeside(tidyNowAndThen);
+  for (const unit of units) if (unit.follows === true) beginBeside(() => retire(unit));
   beginBeside(() => keepTogether(first));
   while (background.size > 0) await Promise.all(background);
   if (failure !== undefined) throw failure.error;

@@ -8,6 +8,11 @@ export interface Projection<B extends Body = Body> {
   readonly name: string;
   /** Raised when documents or fold change: a new version is built beside the old one and swapped in. */
   readonly version: number;
+  /**
+   * The folds of earlier versions that an installation may still serve when this code is deployed: at least that of the last release, as it was. With it what serves is kept up to date
+   * until this version is built, and some time longer, so that the last release can be brought back without a gap.
+   */
+  readonly former?: readonly Projection[];
   readonly indexes: readonly IndexSpec[];
   /** The event types it folds; others never reach it. */
   readonly types: readonly string[];

@@ -4,8 +4,9 @@
  * - Of several processes one does it (a lease); the others stand by and take over within 5 s.
  * - An engine's failure is waited out; whatever was in memory is thrown away and read again, so nothing is lost and nothing counts twice.
  * - A document that can't be folded is quarantined, alone.
- * - A new version is built beside the one that readers use, and swapped in when it has caught up. What readers use is also the durable sign that
- *   a projection has caught up at least once: until then readers take what is missing as unavailable (`readModel.ts`).
+ * - A new version is built beside the one that readers use, and swapped in when it has caught up. What readers use is kept up to date meanwhile, by its former fold, or, where the leading
+ *   process does not know that, by one of those that stand by (`unkept.ts`). It is also the durable sign that a projection has caught up at least once: until then readers take what is
+ *   missing as unavailable (`readModel.ts`).
  */
 import type { Logger } from 'pino';
 import type { EventStore } from '../ports/eventStore.js';
@@ -16,7 +17,9 @@ import { acquireLease, pause, type Lease } from './lease.js';
 import { considerate } from './pace.js';
 import type { Projection } from './projection.js';
 import { readStatus, statusOf, unknownStatus, type ProjectionStatus } from './status.js';
+import { SwapOutdatedError } from './swap.js';
 import type { Unit } from './unit.js';
+import { keepUnkept } from './unkept.js';
 
 /** Waiting after a failure, in ms: doubled each time, up to the last. */
 const RETRY_MS = [100, 5_000] as const;
@@ -29,7 +32,6 @@ const LOOK_MS = 1_000;
 export interface ProjectorOptions {
   readonly events: EventStore;
   readonly store: ReadStore;
-  /** May hold two versions of one name: then the older is kept up to date while the newer is built. */
   readonly projections: readonly Projection[];
   readonly logger: Logger;
   /** Names this process; see `LeaseOptions.holder`. */
@@ -68,11 +70,13 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
 
   /** Notes how the leading process fares, until this one leads. */
   async function standBy(until: AbortSignal): Promise<void> {
+    const keeping = keepUnkept({ events, store, projections, logger, holder, leaseMs }, until);
     while (!until.aborted) {
       // An unreachable store leaves what was last seen; waiting for the lease logs it.
       seen = await readStatus(store, projections).catch(() => seen);
       await pause(LOOK_MS, until);
     }
+    await keeping;
   }
 
   async function run(): Promise<void> {
@@ -101,6 +105,8 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
           store,
           projections,
           logger,
+          holder,
+          leaseMs,
           lease,
           signal: leading,
           retireMs,
@@ -114,7 +120,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
         });
       } catch (error) {
         if (leading.aborted || !lease.held) break;
-        const level = error instanceof UnavailableError ? 'warn' : 'error';
+        const level = error instanceof UnavailableError || error instanceof SwapOutdatedError ? 'warn' : 'error';
         logger[level]({ err: error, retryMs: wait }, 'projector: failed, reading again from the checkpoints');
         await pause(wait, leading);
         wait = Math.min(wait * 2, RETRY_MS[1]);

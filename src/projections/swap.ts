@@ -1,15 +1,18 @@
 /** Swapping builds in, and dropping those that nobody needs any more. Only the leading projector does either. */
 import type { Logger } from 'pino';
 import type { ReadStore } from '../ports/readStore.js';
-import { buildOf, formerOf, putFormer, putRebuild, rankOf, rebuildOf, sameVersion, type Rebuild } from './builds.js';
-import type { Lease } from './lease.js';
+import { buildOf, keptFormer, putFormer, putRebuild, rankOf, rebuildOf, sameVersion, type Rebuild } from './builds.js';
+import { type Lease, pause } from './lease.js';
 import { checkpointName } from './projection.js';
 import { forgetQuarantined } from './quarantine.js';
 import type { Unit } from './unit.js';
 import { LeaseLostError } from './writer.js';
 
-/** How long what was in use before a rebuild is kept, in ms: a day, so that the next shift can still go back. */
+/** How long what was in use before a rebuild, or before a deployment, is kept, in ms: a day, so that the next shift can still go back. */
 export const KEEP_FORMER_MS = 86_400_000;
+
+/** How often it is looked for builds that nobody needs any more, in ms. */
+export const TIDY_MS = 600_000;
 
 /** What swapping needs. */
 export interface SwapDeps {
@@ -18,11 +21,19 @@ export interface SwapDeps {
   readonly logger: Logger;
 }
 
+/** Readers use another build than this process knew of: another leads, or has led meanwhile. Nothing was swapped; what is known is void. */
+export class SwapOutdatedError extends Error {
+  override readonly name = 'SwapOutdatedError';
+  constructor(name: string) {
+    super(`${name}: readers use another build than this process knew of`);
+  }
+}
+
 /**
  * Lets readers use the unit's build where it is the one they should: the newest of its name that is run, or the target of a rebuild. Both it and the one they
  * use must stand at the same position, and nothing may be written meanwhile.
  * @returns `left`: readers leave that unit from now on; `refused`: the rebuild was aborted in the meantime, or ended by another, and readers don't use it.
- * @throws LeaseLostError, UnavailableError
+ * @throws LeaseLostError, SwapOutdatedError, UnavailableError
  */
 export async function swapIn(unit: Unit, units: readonly Unit[], { store, lease, logger }: SwapDeps): Promise<{ readonly left?: Unit; readonly refused?: true }> {
   const { name, version } = unit.projection;
@@ -44,7 +55,10 @@ export async function swapIn(unit: Unit, units: readonly Unit[], { store, lease,
   }
   if (!lease.held) throw new LeaseLostError();
   const left = units.find((other) => other !== unit && other.projection.name === name && other.projection.version === unit.active);
-  await store.activate(name, version);
+  const from = unit.active;
+  // First: what is not known to be kept is dropped.
+  if (from !== undefined && !sameVersion(from, version)) await putFormer(store, name, { number: from, until: Date.now() + KEEP_FORMER_MS });
+  if (!(await store.activate(name, version, { expected: from ?? 0 }))) throw new SwapOutdatedError(name);
   for (const other of units) if (other.projection.name === name) other.active = version;
   if (left !== undefined) left.follows = true;
   delete unit.follows;
@@ -64,6 +78,16 @@ export async function finishSwap(store: ReadStore, name: string, { from, target 
   if (record?.value.target !== target) return;
   if (from !== undefined && sameVersion(from, target)) await putFormer(store, name, { number: from, until: Date.now() + KEEP_FORMER_MS });
   await store.records.delete(record.key, record.version);
+}
+
+/** Waits as long as a former release's build, which readers have left, is to be kept: so long that release can be brought back without a gap. @throws UnavailableError */
+export async function whileKept(store: ReadStore, unit: Unit, signal: AbortSignal): Promise<void> {
+  const { name, version } = unit.projection;
+  while (!signal.aborted && unit.follows === true) {
+    const kept = await keptFormer(store, name);
+    if (kept?.number !== version) return;
+    await pause(Math.min(TIDY_MS, Math.max(0, kept.until - Date.now()) + 1), signal);
+  }
 }
 
 function isNewerVersion(other: Unit, unit: Unit): boolean {
@@ -86,8 +110,8 @@ export async function tidy(name: string, units: () => readonly Unit[], { store, 
     const newest = Math.max(...own.map(rankOf));
     // Listed first: one that is begun meanwhile isn't among them, and of one that is the record is there.
     const stored = await store.versions(name);
-    const [active, former, rebuild] = await Promise.all([store.active(name), formerOf(store, name), rebuildOf(store, name)]);
-    const kept = new Set([...own, active, rebuild?.value.target, rebuild?.value.from, former !== undefined && former.until > Date.now() ? former.number : undefined]);
+    const [active, former, rebuild] = await Promise.all([store.active(name), keptFormer(store, name), rebuildOf(store, name)]);
+    const kept = new Set([...own, active, rebuild?.value.target, rebuild?.value.from, former?.number]);
     for (const number of stored) {
       if (kept.has(number) || (rankOf(number) > newest && !own.some((one) => sameVersion(one, number)))) continue;
       if (!lease.held) return;

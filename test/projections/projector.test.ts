@@ -7,6 +7,7 @@ import type { EventStore } from '../../src/ports/eventStore.js';
 import { MAX_BATCH_DOCUMENTS, type ReadStore, type WriteBatch } from '../../src/ports/readStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
+import { formerOf, putFormer } from '../../src/projections/builds.js';
 import { checkpointName, collectionOf, type Projection } from '../../src/projections/projection.js';
 import { openReadModel } from '../../src/projections/readModel.js';
 import { readStatus } from '../../src/projections/status.js';
@@ -232,7 +233,7 @@ test('one leads, another takes over when it falls silent, and its late write cha
   assert.equal(await store.get(GIFTS, gift), before);
   assert.is((await stored(store, gift))?.redemption?.redeemed, false);
   assert.is(await store.checkpoint(`gifts@${V}`), checkpoint);
-  assert.not(former.status()[0]?.leader, 'it knows that it leads no more');
+  await until(() => former.status()[0]?.leader === false, 'it to know that it leads no more');
   frozen.abort();
 }));
 
@@ -328,7 +329,9 @@ test('a new version is built beside the old one and swapped in while it is read'
   await settled(next, events);
   assert.is(await store.active('gifts'), V + 1);
   assert.is(await store.count(GIFTS, {}), 3_000, 'the old one is still there for those who read it');
-  await until(async () => (await store.count(GIFTS, {})) === 0, 'the old one to be dropped');
+  assert.is((await formerOf(store, 'gifts'))?.number, V, 'and for the release that made it');
+  await putFormer(store, 'gifts', { number: V, until: Date.now() });
+  await until(async () => (await store.count(GIFTS, {})) === 0, 'the old one to be dropped in the end');
   const after = await buy(events);
   assert.ok(await model.reached(after.position, 1_000));
   assert.is((await model.get(after.gifts[0] ?? ''))?.shape, V + 1);
@@ -337,8 +340,8 @@ test('a new version is built beside the old one and swapped in while it is read'
   assert.equal([...shapes], [undefined, V + 1]);
 }));
 
-test('the code of both versions keeps the old one up to date while the new one is built', installed(async ({ events, store, project }) => {
-  const bought = await buy(events);
+test('with its former fold the old version is kept up to date while the new one is built, and as long as it is kept: that release comes back without a gap', installed(async ({ events, store, project }) => {
+  const bought = await buy(events, [{}, {}, {}]);
   const old = await project();
   await settled(old, events);
   await old.close();
@@ -348,19 +351,54 @@ test('the code of both versions keeps the old one up to date while the new one i
     if (batches.some(({ collection }) => collection.version === V + 1)) await built;
     return store.write(batches);
   });
-  const both = await project({ store: slowly, projections: [gifts, giftsVersion(V + 1)], retireMs: 0 });
+  const release2 = [{ ...giftsVersion(V + 1), former: [gifts] }];
+  const both = await project({ store: slowly, projections: release2, retireMs: 0 });
   const { position } = await redeem(events, bought.gifts[0] ?? '');
   assert.ok(await store.reached(`gifts@${V}`, position, 2_000));
   assert.is(await store.active('gifts'), V);
   release?.();
   await until(async () => (await store.active('gifts')) === V + 1);
   await settled(both, events);
-  assert.ok((await stored(store, bought.gifts[0] ?? ''))?.redemption, 'kept as long as it is run');
+  const second = await redeem(events, bought.gifts[1] ?? '');
+  assert.ok(await store.reached(`gifts@${V}`, second.position, 2_000), 'kept up to date though nobody reads it');
   await both.close();
-  const later = await project({ projections: [gifts, giftsVersion(V + 1)], retireMs: 0 });
+  const third = await redeem(events, bought.gifts[2] ?? '');
+  const later = await project({ projections: release2, retireMs: 0 });
   await settled(later, events);
-  assert.equal(later.status().map(({ version }) => version), [V + 1]);
-  await until(async () => (await store.count(GIFTS, {})) === 0, 'the old one to be dropped');
+  assert.equal(later.status().map(({ version, active, position: at }) => [version, active, at]), [[V + 1, true, third.position], [V, false, third.position]]);
+  await later.close();
+  const back = await project({ projections: [gifts], retireMs: 0 });
+  await settled(back, events);
+  assert.is(await store.active('gifts'), V);
+  assert.is((await formerOf(store, 'gifts'))?.number, V + 1);
+  await back.close();
+  await settled(await project({ projections: release2, retireMs: 0 }), events);
+  assert.is(await store.active('gifts'), V + 1);
+}));
+
+test('what a former release made is dropped when its day is over, and then not run any more', installed(async ({ events, store, project }) => {
+  await buy(events);
+  const old = await project({ projections: [gifts] });
+  await settled(old, events);
+  await old.close();
+  const release2 = [{ ...giftsVersion(V + 1), former: [gifts] }];
+  const next = await project({ projections: release2, retireMs: 300 });
+  await until(async () => (await store.active('gifts')) === V + 1, 'the new one to be in use');
+  await putFormer(store, 'gifts', { number: V, until: Date.now() + 500 });
+  await sleep(400);
+  assert.equal([next.status().length, await store.versions('gifts')], [2, [V, V + 1]]);
+  await until(async () => next.status().length === 1 && (await store.versions('gifts')).length === 1, 'the old one to be dropped');
+  await next.close();
+  const again = await project({ projections: release2 });
+  await settled(again, events);
+  assert.equal(again.status().map(({ version }) => version), [V + 1]);
+}));
+
+test('on an empty store nothing is built of former versions', installed(async ({ events, store, project }) => {
+  await buy(events);
+  const first = await project({ projections: [{ ...giftsVersion(V + 1), former: [gifts] }] });
+  await settled(first, events);
+  assert.equal([first.status().map(({ version }) => version), await store.versions('gifts')], [[V + 1], [V + 1]]);
 }));
 
 test('code of an earlier version takes its own into use again', installed(async ({ events, store, project }) => {

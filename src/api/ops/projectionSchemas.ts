@@ -37,6 +37,15 @@ export const rebuildExample = {
   per_second: 40_000, seconds_left: 7,
 };
 
+const served = object('ServedBuild', {
+  version: { type: 'integer' },
+  build: { type: 'integer', description: 'How often this version had been built before.' },
+  position: nullable('string', 'Everything up to here is done.'),
+  lag_events: { type: 'integer', minimum: 0, description: 'Events that concern it and that it has not done.' },
+  lag_exact: { type: 'boolean', description: 'False: there may be more than were counted.' },
+  lag_seconds: nullable('number', 'Age of the oldest of them; null: not found in time.'),
+  holder: nullable('string', 'The process that keeps it up to date; null: none does, so what readers get grows old.'),
+});
 const former = object('FormerBuild', { version: { type: 'integer' }, build: { type: 'integer' }, until: { type: 'string', format: 'date-time' } });
 
 /** A projection or a process manager. */
@@ -50,6 +59,7 @@ export const standingSchema: Schema = {
       in_use: { type: 'boolean', description: 'Whether readers use it.' },
       quarantined: { type: 'integer', minimum: 0, description: 'Documents out of service, since they could not be folded.' },
       rebuild: { oneOf: [rebuildSchema, { type: 'null' }] },
+      served: { oneOf: [served, { type: 'null' }], description: 'What readers use where it is of another release, until the version of this one is built.' },
       former: { oneOf: [former, { type: 'null' }], description: 'The build that can be gone back to.' },
     }),
     object('ProcessStanding', {
@@ -64,7 +74,7 @@ export const standingSchema: Schema = {
 const commonExample = { position: '0000000000000042', lag_events: 0, lag_exact: true, lag_seconds: 0, per_second: 12, holder: 'till-1:4711:0f3a5b7c' };
 /** One of each kind. */
 export const standingExamples = [
-  { kind: 'projection', name: 'gifts', ...commonExample, version: 1, build: 0, in_use: true, quarantined: 0, rebuild: null, former: null },
+  { kind: 'projection', name: 'gifts', ...commonExample, version: 1, build: 0, in_use: true, quarantined: 0, rebuild: null, served: null, former: null },
   { kind: 'process', name: 'purchase', ...commonExample, in_flight: 2, parked: 0 },
 ];
 
