@@ -8,7 +8,7 @@ import { metricsPage } from './api/metrics.js';
 import { application } from './api/server.js';
 import type { Config } from './config.js';
 import { keyedHash } from './domain/keyedHash.js';
-import { openEngines } from './engines.js';
+import { type Engines, openEngines } from './engines.js';
 import { listen } from './httpServer.js';
 import { loadKeys } from './keys.js';
 import { openMetrics } from './metrics/metrics.js';
@@ -41,6 +41,8 @@ export interface App {
 export interface AppOptions {
   /** The projections that it keeps up to date; default all, as this release makes them. Another's, where tests deploy one release over another. */
   readonly projections?: readonly Projection[];
+  /** What stands between the service and its engines; default nothing. Tests let engines fail or wait there. */
+  readonly through?: (engines: Engines) => Engines;
 }
 
 /** The service's version. */
@@ -50,7 +52,7 @@ export const VERSION = (JSON.parse(readFileSync(new URL('../../package.json', im
  * Starts what the roles say. Whatever fails to start closes what was opened before.
  * @throws DataFileError, EngineError, or the listener's error (a port that is taken)
  */
-export async function startApp(config: Config, logger: Logger, { projections = PROJECTIONS }: AppOptions = {}): Promise<App> {
+export async function startApp(config: Config, logger: Logger, { projections = PROJECTIONS, through = (engines) => engines }: AppOptions = {}): Promise<App> {
   const open = resources();
   try {
     const keys = loadKeys(config);
@@ -58,7 +60,7 @@ export async function startApp(config: Config, logger: Logger, { projections = P
     // Listening comes first and closes last but for the engines, so that a taken port is found before anything starts to work.
     const listener = config.roles.has('api') ? await listen(config.port, config.host) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listen(config.metricsPort, config.host);
-    const opened = await openEngines(config, logger, open).catch(async (error: unknown) => {
+    const opened = await openEngines(config, logger, open).then(through).catch(async (error: unknown) => {
       await Promise.all([listener, healthListener].map(async (one) => one?.close()));
       throw error;
     });

@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
-import type { ReadStore } from '../../src/ports/readStore.js';
-import { rebuildOf } from '../../src/projections/builds.js';
-import { collectionOf } from '../../src/projections/projection.js';
+import type { AppOptions } from '../../src/app.js';
+import type { ReadStore, WriteBatch } from '../../src/ports/readStore.js';
+import { formerOf, rebuildOf } from '../../src/projections/builds.js';
+import { collectionOf, type Projection } from '../../src/projections/projection.js';
 import { PROJECTIONS } from '../../src/readModels.js';
+import { resources } from '../../src/resources.js';
 import { gift } from '../support/cli.js';
 import { openTestEngines } from '../support/engines.js';
 import { buy, redeem } from '../support/giftFlow.js';
@@ -19,18 +21,26 @@ import { untilStopped } from '../support/untilStopped.js';
 const test = suite('rebuilding beneath a service');
 /** A page holds them all. */
 const GIFTS = 100;
+const GIFTS_MODEL = PROJECTIONS.find(({ name }) => name === 'gifts') as Projection;
+const NEXT = GIFTS_MODEL.version + 1;
 /** Between two redemptions, in ms: there must be some left until the end. */
 const PAUSE_MS = 50;
 
+interface Restless {
+  /** How many were redeemed so far. */
+  redeemed(): number;
+  stop(): Promise<{ redeemed: number; reads: number }>;
+}
+
 /**
  * Redeems gifts one after the other, each time reading its own write, while readers ask for single gifts and for the list of all. No answer may be an error, lack
- * a gift, or show as unredeemed what an earlier answer has shown as redeemed.
+ * a gift, or show as unredeemed what an earlier answer has shown as redeemed. `also`: another process of the service, if one runs, that the write is read from, too.
  */
-function restless(service: Service, ids: readonly string[], transaction: string): { stop(): Promise<{ redeemed: number; reads: number }> } {
+function restless(service: Service, ids: readonly string[], transaction: string, { all: bought = ids.length, also = () => undefined }: { all?: number; also?: () => Service | undefined } = {}): Restless {
   let redeemed = 0;
   let reads = 0;
-  const get = async (path: string, headers: Readonly<Record<string, string>> = {}): Promise<Json> => {
-    const reply = await service.ask('GET', path, { token: await service.userToken('ann'), headers });
+  const get = async (path: string, headers: Readonly<Record<string, string>> = {}, from: Service = service): Promise<Json> => {
+    const reply = await from.ask('GET', path, { token: await from.userToken('ann'), headers });
     assert.equal(reply.status, 200, `${path}: ${reply.text}`);
     return reply.json.data;
   };
@@ -41,8 +51,11 @@ function restless(service: Service, ids: readonly string[], transaction: string)
       const reply = await redeem(service, id);
       assert.equal(reply.status, 201, reply.text);
       redeemed++;
-      const own = await get(`/api/v2/gifts/${id}`, { 'gift-position': reply.headers.get('gift-position') ?? '' });
-      assert.equal(own.gift_status, 'redeemed', 'what was written is there to be read');
+      for (const from of [service, also()]) {
+        if (from === undefined) continue;
+        const own = await get(`/api/v2/gifts/${id}`, { 'gift-position': reply.headers.get('gift-position') ?? '' }, from);
+        assert.equal(own.gift_status, 'redeemed', 'what was written is there to be read');
+      }
     }
   }
 
@@ -59,7 +72,7 @@ function restless(service: Service, ids: readonly string[], transaction: string)
   async function readList(on: () => boolean): Promise<void> {
     for (let last = 0; on(); reads++) {
       const list = (await get(`/api/v2/transactions/${transaction}/gifts?per_page=${GIFTS}`)) as readonly Json[];
-      assert.equal(list.length, ids.length, 'none is missing');
+      assert.equal(list.length, bought, 'none is missing');
       const count = list.filter(({ gift_status }) => gift_status === 'redeemed').length;
       assert.ok(count >= last, `${count} redeemed after ${last}`);
       last = count;
@@ -69,6 +82,7 @@ function restless(service: Service, ids: readonly string[], transaction: string)
 
   const traffic = untilStopped([write, readOne, readOne, readList]);
   return {
+    redeemed: () => redeemed,
     async stop() {
       await traffic.stop();
       return { redeemed, reads };
@@ -167,6 +181,108 @@ test('at the deployment of a changed version the earlier one serves until the ne
   } finally {
     await engines.close();
     rmSync(dataDir, { recursive: true, force: true });
+  }
+});
+
+/** The next release: another fold of gifts, with the former one beside it. What it builds is stored only once it is let `go`. */
+function nextRelease(): { readonly app: AppOptions; go(): void } {
+  let go: () => void = () => undefined;
+  const word = new Promise<void>((resolve) => (go = resolve));
+  const next: Projection = { ...GIFTS_MODEL, version: NEXT, former: [GIFTS_MODEL], evolve: (...event) => ({ ...GIFTS_MODEL.evolve(...event), release: 2 }) };
+  const write = async (store: ReadStore, batches: readonly WriteBatch[]): Promise<void> => {
+    if (batches.some(({ collection: { name, version } }) => name === 'gifts' && version === NEXT)) await word;
+    return store.write(batches);
+  };
+  return {
+    app: {
+      projections: PROJECTIONS.map((one) => (one === GIFTS_MODEL ? next : one)),
+      through: (engines) => ({ ...engines, store: { ...engines.store, write: (batches) => write(engines.store, batches) } }),
+    },
+    go: () => go(),
+  };
+}
+
+/** What a deployment leaves: the new version serves, all that was redeemed is redeemed in it, and the former one is kept, up to date, for going back. */
+async function deployed(service: Service, store: ReadStore, redeemed: readonly string[]): Promise<void> {
+  const documents = await store.getMany<{ release?: number; redemption?: { redeemed: boolean } }>(collectionOf({ ...GIFTS_MODEL, version: NEXT }), redeemed);
+  assert.deepEqual(documents.map((one) => [one?.body.release, one?.body.redemption?.redeemed]), redeemed.map(() => [2, true]));
+  assert.equal((await formerOf(store, 'gifts'))?.number, GIFTS_MODEL.version);
+  const end = await service.events.end();
+  assert.ok(end !== undefined && (await store.reached(`gifts@${GIFTS_MODEL.version}`, end, 2_000)), 'the former one is kept up to date');
+  assert.deepEqual(service.log.filter((line) => (JSON.parse(line) as { level: number }).level >= 40), []);
+}
+
+test('rolling deployment of a changed version: the new process starts while the old one runs, then that one ends; nobody notices', async () => {
+  const engines = await openTestEngines();
+  const dataDir = mkdtempSync(join(tmpdir(), 'gift-rolling-'));
+  const release = nextRelease();
+  const open = resources();
+  open.add(engines, async (one) => {
+    await one.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  try {
+    const first = await startService({ engines, dataDir, catalogue: CATALOGUE, split: false });
+    let closing: Promise<void> | undefined;
+    const closeFirst = (): Promise<void> => (closing ??= first.close());
+    open.add(first, closeFirst);
+    const store = open.add(await first.openStore(), (one) => one.close());
+    const ids = await buy(first, 'latte', Array.from({ length: GIFTS }, () => ({})));
+    const transaction = await transactionOf(first, ids[0] ?? '');
+    const half = GIFTS / 2;
+    let second: Service | undefined;
+    const before = restless(first, ids.slice(0, half), transaction, { all: GIFTS, also: () => second });
+    // It is ready though the old one leads and goes on keeping its own version: else no orchestrator would end that one.
+    second = await startService({ engines, dataDir, split: false, app: release.app });
+    const next = second;
+    open.add(next, (one) => one.close());
+    const during = restless(next, ids.slice(half), transaction, { all: GIFTS });
+    await eventually(async () => (before.redeemed() > 5 && during.redeemed() > 5 ? true : undefined), 20_000);
+    assert.equal(await store.active('gifts'), GIFTS_MODEL.version);
+    second = undefined;
+    const old = await before.stop();
+    await closeFirst();
+    const alone = during.redeemed() + 10;
+    await eventually(async () => (during.redeemed() > alone ? true : undefined), 20_000);
+    assert.equal(await store.active('gifts'), GIFTS_MODEL.version, 'redeemed and read while it is built');
+    release.go();
+    await eventually(async () => ((await store.active('gifts')) === NEXT ? true : undefined), 30_000);
+    await sleep(1_200);
+    const { redeemed } = await during.stop();
+    await deployed(next, store, [...ids.slice(0, old.redeemed), ...ids.slice(half, half + redeemed)]);
+  } finally {
+    release.go();
+    await open.close();
+  }
+});
+
+test('one process is ended and started anew with a changed version: what it answers is never old, missing or an error', async () => {
+  const engines = await openTestEngines();
+  const dataDir = mkdtempSync(join(tmpdir(), 'gift-restart-'));
+  const open = resources();
+  open.add(engines, async (one) => {
+    await one.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  const release = nextRelease();
+  try {
+    const first = await startService({ engines, dataDir, catalogue: CATALOGUE, split: false });
+    const ids = await buy(first, 'latte', Array.from({ length: GIFTS }, () => ({})));
+    const transaction = await transactionOf(first, ids[0] ?? '');
+    const store = open.add(await first.openStore(), (one) => one.close());
+    await first.close();
+    const second = open.add(await startService({ engines, dataDir, split: false, app: release.app }), (one) => one.close());
+    const traffic = restless(second, ids, transaction);
+    await eventually(async () => (traffic.redeemed() > 10 ? true : undefined), 20_000);
+    assert.equal(await store.active('gifts'), GIFTS_MODEL.version, 'it is ready, and answers, before the new version is built');
+    release.go();
+    await eventually(async () => ((await store.active('gifts')) === NEXT ? true : undefined), 30_000);
+    await sleep(1_200);
+    const { redeemed } = await traffic.stop();
+    await deployed(second, store, ids.slice(0, redeemed));
+  } finally {
+    release.go();
+    await open.close();
   }
 });
 

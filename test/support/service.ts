@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
-import { startApp } from '../../src/app.js';
+import { type AppOptions, startApp } from '../../src/app.js';
 import { type ImportReport, importCatalogue } from '../../src/commands/import/importCatalogue.js';
 import { type Config, loadConfig } from '../../src/config.js';
 import { type KeyedHash, keyedHash } from '../../src/domain/keyedHash.js';
@@ -75,6 +75,8 @@ export interface ServiceOptions {
   readonly engines?: TestEngines;
   /** What is imported first; default the test catalogue. */
   readonly catalogue?: object;
+  /** What is other than it is: another release's projections, engines that fail. Then it runs in this process. */
+  readonly app?: AppOptions;
 }
 
 const SPLIT_ROLES = ['worker', 'projector', 'processor', 'api'];
@@ -93,8 +95,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   if (options.catalogue !== undefined || options.dataDir === undefined) await importMore(options.catalogue ?? CATALOGUE);
 
   const log: string[] = [];
-  const split = options.split ?? process.env['TEST_TOPOLOGY'] === 'split';
-  const running = split ? await startProcesses(env) : await startHere(config, log);
+  const split = options.split ?? (options.app === undefined && process.env['TEST_TOPOLOGY'] === 'split');
+  const running = split ? await startProcesses(env) : await startHere(config, log, options.app);
   await untilReady(running.url);
 
   const tokens = new Map<string, Promise<string>>();
@@ -167,9 +169,9 @@ interface Running {
   close(): Promise<void>;
 }
 
-async function startHere(config: Config, log: string[]): Promise<Running> {
+async function startHere(config: Config, log: string[], options?: AppOptions): Promise<Running> {
   const logger = pino({ level: config.logLevel }, { write: (line: string) => void log.push(line) });
-  const app = await startApp(config, logger);
+  const app = await startApp(config, logger, options);
   return { url: app.url ?? '', close: () => app.close() };
 }
 
