@@ -67,7 +67,7 @@ function tableOf(entries: readonly ParkedEntry[], state: ListFlags['state']): st
 }
 
 /** A cause that fits its line. */
-export function cutShort(cause: string): string {
+function cutShort(cause: string): string {
   const text = printable(cause);
   return text.length <= MAX_CAUSE ? text : `${text.slice(0, MAX_CAUSE)}…`;
 }

@@ -7,7 +7,7 @@ import type { CommandContext } from './context.js';
 import { handle } from './handle.js';
 
 /** The cause that stands in the notification's stream; the reason stands with the discarding. */
-export const GIVEN_UP = 'given up by support';
+const GIVEN_UP = 'given up by support';
 
 /**
  * Gives up every telling of a gift that is not settled and that was asked for before `before`: what was asked for since is somebody's wish of today.

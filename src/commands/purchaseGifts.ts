@@ -46,7 +46,7 @@ export interface Purchased {
 }
 
 /** The transaction that a command makes. */
-export const transactionIdOf = (context: Pick<CommandContext, 'commandId'>): string => idFrom(context.commandId, 'transaction', 128);
+const transactionIdOf = (context: Pick<CommandContext, 'commandId'>): string => idFrom(context.commandId, 'transaction', 128);
 
 /** The transaction that an earlier run of this command made. @throws Refusal `idempotency_key_reused` */
 export async function findPurchase(deps: PurchaseDeps, context: CommandContext): Promise<Purchased | undefined> {

@@ -40,7 +40,7 @@ export function evolveEntry<V extends object>(state: Entry<V>, event: DomainEven
 }
 
 /** The fields of `wanted` that differ from what stands there. */
-export function changedFields<V extends object>(present: V, wanted: V): Partial<V> {
+function changedFields<V extends object>(present: V, wanted: V): Partial<V> {
   const changed: Partial<V> = {};
   for (const field of Object.keys(wanted) as (keyof V)[]) if (!sameJson(present[field], wanted[field])) changed[field] = wanted[field];
   return changed;

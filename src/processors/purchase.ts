@@ -38,7 +38,7 @@ export interface PurchaseReaction {
 }
 
 /** Whether a receiver is to be told at all: a gift to be shared by URL tells nobody. */
-export function isToBeTold(receiver: PurchaseReceiver): boolean {
+function isToBeTold(receiver: PurchaseReceiver): boolean {
   return receiver.phone_number !== undefined || receiver.user_id !== undefined;
 }
 

@@ -6,7 +6,7 @@ import { UnavailableError } from '../ports/unavailable.js';
 import type { Seen } from './seen.js';
 
 /** Who the process managers' events are by. */
-export const PROCESS_USER = 'system:purchase-process';
+const PROCESS_USER = 'system:purchase-process';
 
 const REPEATS_OF_UNKNOWN = 3;
 

@@ -19,7 +19,7 @@ export function operationsOf(document: object): DescribedOperation[] {
 }
 
 /** Validators of every schema in a description, by JSON pointer to it. */
-export function schemaAt(document: object): (pointer: string) => ValidateFunction {
+function schemaAt(document: object): (pointer: string) => ValidateFunction {
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   addFormats.default(ajv);
   ajv.addSchema(document, 'description');

@@ -17,7 +17,7 @@ export function asUser(id: string): Principal {
 }
 
 /** A client on its own behalf. */
-export const AS_CLIENT: Principal = { kind: 'client', clientId: 'client', sessionId: 'session' };
+const AS_CLIENT: Principal = { kind: 'client', clientId: 'client', sessionId: 'session' };
 
 /** What is called. */
 export interface Request {

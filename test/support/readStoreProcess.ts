@@ -14,7 +14,7 @@ export const OTHERS: CollectionSpec = { name: 'others', version: 1, indexes: [{ 
 type Order = { readonly write: number } | { readonly load: number };
 
 /** Documents between two checkpoints under `load`: position n stands in document n. */
-export const LOAD_GROUP = 2_500;
+const LOAD_GROUP = 2_500;
 
 /** The process, opened and ready. */
 export interface OtherProcess {

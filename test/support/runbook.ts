@@ -45,7 +45,7 @@ export interface Ran {
 }
 
 /** Runs a command as typed, in `sh`. */
-export async function runTyped(command: string, env: Readonly<Record<string, string>>): Promise<Ran> {
+async function runTyped(command: string, env: Readonly<Record<string, string>>): Promise<Ran> {
   const child = spawn('sh', ['-c', command], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {

@@ -79,10 +79,10 @@ export const integrationSchema = entity('Integration', {
 const DEGREES = { type: 'number', description: 'Degrees, WGS 84.' } as const;
 
 /** An area in degrees. */
-export const boxSchema = entity('Box', { west: DEGREES, south: DEGREES, east: DEGREES, north: DEGREES });
+const boxSchema = entity('Box', { west: DEGREES, south: DEGREES, east: DEGREES, north: DEGREES });
 
 /** A store on the map. */
-export const storePinSchema = entity('StorePin', {
+const storePinSchema = entity('StorePin', {
   id: { type: 'string', description: "The store's id." },
   type: { type: 'string', const: 'store' },
   brand_id: { type: 'string' },
@@ -92,7 +92,7 @@ export const storePinSchema = entity('StorePin', {
 });
 
 /** Several stores on the map. */
-export const clusterPinSchema = entity('ClusterPin', {
+const clusterPinSchema = entity('ClusterPin', {
   id: { type: 'string', description: 'The same for the same stores and granularity.' },
   type: { type: 'string', const: 'cluster' },
   count: { type: 'integer', minimum: 2, description: 'How many stores it stands for.' },
@@ -177,8 +177,6 @@ export const storeExample = {
 };
 
 export const segmentExample = { id: 'segment-hot-drinks', name: 'Hot drinks', voucherType: 'qr', expiry: 90, configuration: {} };
-
-export const integrationExample = { id: '1', name: 'Scanned at the till' };
 
 export const tileExample = {
   id: '16/32745/21786',

@@ -76,7 +76,7 @@ export const giftSchema = entity('Gift', {
 });
 
 /** A gift's message (spec 2.5). */
-export const messageSchema = entity('Message', {
+const messageSchema = entity('Message', {
   id: ID,
   created_at: PLAIN_TIME,
   updated_at: PLAIN_TIME,
@@ -176,7 +176,7 @@ export const redemptionExample = {
   location_id: 'store-kettle-covent-garden',
 };
 
-export const messageExample = {
+const messageExample = {
   id: '91e2ab03c4d5f6078899',
   created_at: '2026-11-20 18:02:11',
   updated_at: '2026-11-20 18:02:11',

@@ -1,6 +1,5 @@
 /** What the tests of authentication stand on: records and accounts in memory, and a clock that stands still. */
-import type { HashKind, KeyedHash } from '../../../src/domain/keyedHash.js';
-import { keyedHash } from '../../../src/domain/keyedHash.js';
+import { type KeyedHash, keyedHash } from '../../../src/domain/keyedHash.js';
 import { normaliseUsername } from '../../../src/domain/username.js';
 import type { Records, StoredRecord } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
@@ -87,7 +86,7 @@ export interface MemoryAccounts extends ReadModel<AccountDocument> {
   change(id: string, change: Partial<UserDocument> & Partial<ClientDocument>): void;
 }
 
-export function memoryAccounts(): MemoryAccounts {
+function memoryAccounts(): MemoryAccounts {
   const documents = new Map<string, AccountDocument>();
   const accounts: MemoryAccounts = {
     name: 'accounts',
@@ -148,13 +147,4 @@ export async function someAccounts(): Promise<MemoryAccounts> {
     accounts.documents.set(`client-${id}`, aClient(id, secret, change));
   }
   return accounts;
-}
-
-/** A hash that shows what was hashed, for tests that look at keys. */
-export function countingHash(): KeyedHash & { readonly hashed: [HashKind, string][] } {
-  const hashed: [HashKind, string][] = [];
-  return Object.assign((kind: HashKind, text: string) => {
-    hashed.push([kind, text]);
-    return hash(kind, text);
-  }, { hashed });
 }
