@@ -1,5 +1,5 @@
 /** Turns a time into the place where the log stood then (decisions 11), whatever the engine. */
-import type { EventStore, Position } from '../ports/eventStore.js';
+import type { EventBatch, EventStore, Position } from '../ports/eventStore.js';
 
 /** Some purchases and gifts, evenly over the log: ids are random, so one in a few hundred begins so. */
 const SAMPLES = ['transaction-00', 'gift-000'];
@@ -15,20 +15,14 @@ export async function positionAt(events: EventStore, time: string): Promise<Posi
 
 /** First between which two samples, which costs the engine a look at names alone, then every event in between. */
 async function byReading(events: EventStore, time: string): Promise<Position | undefined> {
-  const between = await betweenSamples(events, time);
-  let last = between;
-  for await (const batch of events.readAll(between)) {
-    for (const event of batch.events) {
-      if (event.at > time) return last;
-      last = event.position;
-    }
-  }
-  return last;
+  const sample = await lastUpTo(events.readAll(undefined, { streams: SAMPLES }), time);
+  return (await lastUpTo(events.readAll(sample), time)) ?? sample;
 }
 
-async function betweenSamples(events: EventStore, time: string): Promise<Position | undefined> {
+/** The last event's position before the first that is later; `undefined`: the first one is, or there is none. */
+async function lastUpTo(feed: AsyncIterable<EventBatch>, time: string): Promise<Position | undefined> {
   let last: Position | undefined;
-  for await (const batch of events.readAll(undefined, { streams: SAMPLES })) {
+  for await (const batch of feed) {
     for (const event of batch.events) {
       if (event.at > time) return last;
       last = event.position;
