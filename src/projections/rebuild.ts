@@ -77,12 +77,7 @@ export async function seizeBuilding({ store, logger, holder, leaseMs }: RebuildD
 export async function beginRebuild(store: ReadStore, projection: Projection, { by, reason, at }: Asked, attended: boolean): Promise<{ readonly record: StoredRecord<Rebuild>; readonly resumed: boolean }> {
   const { name, version } = projection;
   for (;;) {
-    const from = await store.active(name);
-    if (from !== undefined && buildOf(from).version !== version) {
-      throw new RebuildRefusedError(`${name}: ${buildText(from)} is in use, this program makes version ${version}: the projector builds it and swaps it in by itself; gift projections status shows how far it is`);
-    }
-    const standing = await rebuildOf(store, name);
-    if (standing?.value.kind === 'rollback' && sameVersion(standing.value.target, version)) throw new RebuildRefusedError(`${name} is being rolled back, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or end it with gift projections rebuild ${name} --abort`, true);
+    const { from, standing } = await checkRebuild(store, projection);
     if (standing !== undefined && sameVersion(standing.value.target, version) && (standing.value.state === 'ready' || standing.value.state === 'swapping')) return { record: standing, resumed: true };
     if (standing?.value.state === 'building' && sameVersion(standing.value.target, version)) {
       const value: Rebuild = { ...standing.value, attended };
@@ -100,6 +95,20 @@ export async function beginRebuild(store: ReadStore, projection: Projection, { b
     const put = await putRebuild(store, name, value, 0);
     if (put !== undefined) return { record: { key: REBUILDS + name, value, version: put }, resumed: false };
   }
+}
+
+/**
+ * Whether a rebuild could begin, as things stand. @returns what is in use, and the rebuild that was begun before.
+ * @throws RebuildRefusedError where it could not, UnavailableError
+ */
+export async function checkRebuild(store: ReadStore, { name, version }: Projection): Promise<{ readonly from: number | undefined; readonly standing: StoredRecord<Rebuild> | undefined }> {
+  const from = await store.active(name);
+  if (from !== undefined && buildOf(from).version !== version) {
+    throw new RebuildRefusedError(`${name}: ${buildText(from)} is in use, this program makes version ${version}: the projector builds it and swaps it in by itself; gift projections status shows how far it is`);
+  }
+  const standing = await rebuildOf(store, name);
+  if (standing?.value.kind === 'rollback' && sameVersion(standing.value.target, version)) throw new RebuildRefusedError(`${name} is being rolled back, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or end it with gift projections rebuild ${name} --abort`, true);
+  return { from, standing };
 }
 
 /** Ends a rebuild that nobody builds, and drops what was built. @throws UnavailableError */

@@ -62,7 +62,7 @@ const pool: Record<string, string[]> = {
 const REFERENCES = { payment: ['pm_card_visa', 'wallet-invoice', 'pm_card_visa_chargeDeclined', 'nothing'], purchase: ['latte', 'any-20', 'ticket', 'pooled', 'old'] };
 let tokens: (string | undefined)[] = [];
 /** Whether these can be done depends on what is under way just then: `test/api/ops/projections.test.ts` does them. */
-const BY_CHANCE = new Set(['rebuild', 'rollback'].map((what) => `POST /ops/projections/{name}/${what}`));
+const BY_CHANCE = new Set(['rebuild', '{name}/rebuild', '{name}/rollback'].map((what) => `POST /ops/projections/${what}`));
 /** Under `/ops`. */
 let opsTokens: (string | undefined)[] = [];
 let asked = 0;

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
+import { rebuildRoutes } from '../../../src/api/ops/projectionRebuilds.js';
+import type { Call } from '../../../src/api/route.js';
 import { accessStream } from '../../../src/domain/access.js';
 import type { ReadStore, StoredDocument } from '../../../src/ports/readStore.js';
-import { formerOf, rebuildOf } from '../../../src/projections/builds.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { formerOf, putRebuild, rebuildOf } from '../../../src/projections/builds.js';
 import { type GiftDocument, gifts } from '../../../src/projections/gifts.js';
-import { collectionOf } from '../../../src/projections/projection.js';
+import { collectionOf, type Projection } from '../../../src/projections/projection.js';
 import { recordQuarantine } from '../../../src/projections/quarantine.js';
 import { beginRebuild, seizeBuilding } from '../../../src/projections/rebuild.js';
+import { transactions } from '../../../src/projections/transactions.js';
 import { PROJECTIONS } from '../../../src/readModels.js';
 import { buy, refused } from '../../support/giftFlow.js';
 import { silent } from '../../support/projecting.js';
@@ -23,16 +27,17 @@ const ask = async (method: 'GET' | 'POST', path: string, body?: object, user = '
   service.ask(method, `/ops/projections${path}`, { token: await service.userToken(user), ...(body === undefined ? {} : { body }) });
 const seen = async (): Promise<Json[]> => ((await service.events.read(accessStream(new Date().toISOString()))) as Json[]).map(({ data }) => data as Json);
 const served = async (): Promise<typeof gifts> => ({ ...gifts, version: (await store.active('gifts')) ?? 0 });
-/** Of each repair of it that was asked for: what, why, how many documents, and whether it was seen through. */
-async function repairsRecorded(name: string): Promise<unknown[][]> {
+/** Of each call that changes something: what was asked, why, how many documents or read models, and whether it was seen through. */
+async function recorded(path: string, name?: string): Promise<unknown[][]> {
   const all = await seen();
   return all
-    .filter(({ what, asked }) => what === 'POST /ops/projections/:name/repair' && asked.name === name)
+    .filter(({ what, asked }) => what === `POST /ops/projections/${path}` && asked.name === name)
     .map(({ asked, reason, export_id: id }) => {
       const end = all.find((one) => one.export_id === id && one.what === undefined);
       return [asked, reason, end?.count, end?.complete];
     });
 }
+const repairsRecorded = async (name: string): Promise<unknown[][]> => recorded(':name/repair', name);
 const over = async (): Promise<number | undefined> => eventually(async () => ((await rebuildOf(store, 'gifts')) === undefined ? store.active('gifts') : undefined), 10_000);
 
 /** Changes what is served, as nothing of ours would. */
@@ -86,7 +91,8 @@ test('a rebuild that was asked for is made by the service, and gone back from', 
   assert.equal(await over(), gifts.version);
   assert.equal((await formerOf(store, 'gifts'))?.number, target);
   assert.equal((await service.ask('GET', `/api/v2/gifts/${bought[0] ?? ''}`, { token: await service.userToken('ann') })).status, 200);
-  assert.deepEqual((await seen()).filter(({ what }) => what === 'POST /ops/projections/:name/rebuild').map(({ asked, reason }) => [asked, reason]), [[{ name: 'gifts' }, 'ticket 4711']]);
+  assert.deepEqual(await recorded(':name/rebuild', 'gifts'), [[{ name: 'gifts' }, 'ticket 4711', 1, true]]);
+  assert.deepEqual(await recorded(':name/rollback', 'gifts'), [[{ name: 'gifts' }, null, 1, true]]);
 });
 
 test('while another builds it is refused with who that is; aborted, it is gone', async () => {
@@ -175,6 +181,45 @@ test('one of a kind at a time; one whose process has ended can be asked for agai
   assert.equal((await ask('GET', '/accounts/verification')).json.data.state, 'interrupted');
   const again = await ask('POST', '/accounts/verification');
   assert.deepEqual([again.status, again.json.data.state, again.json.data.result.differences], [200, 'done', 0]);
+});
+
+test('all are rebuilt at one call, or none where one can not be', async () => {
+  const active = async (): Promise<(number | undefined)[]> => Promise.all(PROJECTIONS.map(({ name }) => store.active(name)));
+  const under = async (): Promise<boolean> => (await Promise.all(PROJECTIONS.map(({ name }) => rebuildOf(store, name)))).some((one) => one !== undefined);
+  const before = await active();
+  for (const user of ['ann', 'aud']) refused(await ask('POST', '/rebuild', {}, user), 403, 'Forbidden.');
+  const lease = await seizeBuilding({ events: service.events, store, logger: silent, holder: 'cli:ann@till (process 8)' }, 'parked', never);
+  refused(await ask('POST', '/rebuild', { reason: 'ticket 4713' }), 409, 'parked is being rebuilt by cli:ann@till (process 8): wait for it, or end it with gift projections rebuild parked --abort');
+  await lease?.release();
+  const rolledBack = { ...ASKED, target: transactions.version, from: transactions.version, kind: 'rollback', state: 'ready', attended: false } as const;
+  await putRebuild(store, 'transactions', { ...rolledBack, state: 'aborting' }, 0);
+  refused(await ask('POST', '/rebuild', { reason: 'ticket 4713' }), 409, `transactions is being rolled back, as sue asked at ${ASKED.at}: wait for it, or end it with gift projections rebuild transactions --abort`);
+  await store.records.delete('rebuild/transactions');
+  assert.deepEqual([await under(), await active()], [false, before]);
+  const reply = await ask('POST', '/rebuild', { reason: 'ticket 4713' });
+  assert.equal(reply.status, 202, reply.text);
+  assert.deepEqual((reply.json.data as Json[]).map(({ name }) => name), PROJECTIONS.map(({ name }) => name));
+  for (const { rebuild } of reply.json.data as Json[]) assert.ok(rebuild === null || (rebuild.kind === 'rebuild' && rebuild.by === 'sue' && rebuild.reason === 'ticket 4713'), reply.text);
+  await eventually(async () => ((await under()) ? undefined : true), 30_000);
+  for (const [at, number] of (await active()).entries()) assert.notEqual(number, before[at]);
+  assert.deepEqual(await recorded('rebuild'), [0, 0, PROJECTIONS.length].map((count) => [{}, 'ticket 4713', count, count > 0]));
+});
+
+test('who asks and why stands in the log before anything is done; what can not be recorded is not done', async () => {
+  const projection = transactions as unknown as Projection;
+  const { name } = projection;
+  const deps = { events: service.events, store, logger: silent, holder: 'sue' };
+  const routes = rebuildRoutes({ of: () => ({ projection, deps, asked: ASKED }), asking: () => ({ deps, asked: ASKED }), store, params: {} });
+  const standing = async (): Promise<unknown[]> => [await store.active(name), await store.versions(name), (await rebuildOf(store, name))?.value.target];
+  await beginRebuild(store, projection, ASKED, true);
+  const before = await standing();
+  for (const { path, handle } of routes) {
+    const failed = await handle({} as Call, { personal: false }, async () => Promise.reject(new UnavailableError('the log does not answer'))).catch((error: unknown) => error);
+    assert.ok(failed instanceof UnavailableError, path);
+    assert.deepEqual(await standing(), before, path);
+  }
+  assert.equal((await ask('POST', `/${name}/abort`, { reason: 'not now' })).status, 200);
+  assert.deepEqual((await recorded(':name/abort', name)).at(-1), [{ name }, 'not now', 1, true]);
 });
 
 test.run();

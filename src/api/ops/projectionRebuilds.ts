@@ -1,0 +1,151 @@
+/** Rebuilding read models, going back, and ending it: asked for here, done by the processes with the role `projector`. */
+import type { BegunExport } from '../../commands/recordAccess.js';
+import type { ReadStore } from '../../ports/readStore.js';
+import { rebuildOf } from '../../projections/builds.js';
+import type { Lease } from '../../projections/lease.js';
+import type { Projection } from '../../projections/projection.js';
+import { abortRebuild, beginRebuild, beginRollback, checkRebuild, RebuildRefusedError, seizeBuilding } from '../../projections/rebuild.js';
+import { PROJECTIONS } from '../../readModels.js';
+import { type RebuildStanding, rebuildShown } from '../../standing.js';
+import { HttpError } from '../errors.js';
+import type { Call } from '../route.js';
+import { dataSchema } from '../schemas/catalogue.js';
+import type { Named } from './deps.js';
+import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
+import { rebuildExample, rebuildSchema } from './projectionSchemas.js';
+import { busy } from './projectionTasks.js';
+
+/** What they work with. */
+export interface RebuildRoutesOptions {
+  readonly of: (call: Call) => Named;
+  readonly asking: (call: Call) => Omit<Named, 'projection'>;
+  readonly store: ReadStore;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+const never = new AbortController().signal;
+const reasonBody = { body: { type: 'object', additionalProperties: false, properties: { reason: reasonProperty } }, bodyOptional: true } as const;
+const asked = { ...rebuildExample, holder: null, events: null, total: null, per_second: null, seconds_left: null };
+const answer = { description: 'What is to be done; null: it is over.', schema: dataSchema({ oneOf: [rebuildSchema, { type: 'null' }] }), example: { data: asked } };
+const listed = {
+  type: 'object', additionalProperties: false, required: ['name', 'rebuild'],
+  properties: { name: { type: 'string' }, rebuild: { oneOf: [rebuildSchema, { type: 'null' }], description: 'null: it is over.' } },
+} as const;
+const made =
+  'a process with the role `projector` makes from the whole log, more slowly while requests are answered. It is swapped in at once when it has caught up; until then the one in use serves and is kept up to date.';
+
+/** The routes. */
+export function rebuildRoutes({ of, asking, store, params }: RebuildRoutesOptions): OpsRoute[] {
+  /** What has been asked for; who takes it on shows in the projection's own standing. */
+  async function rebuildNow(name: string): Promise<RebuildStanding | null> {
+    const rebuild = (await rebuildOf(store, name))?.value;
+    return rebuild === undefined ? null : rebuildShown(rebuild, { progress: undefined, holder: null });
+  }
+
+  const answered = async (name: string, status: number): Promise<OpsAnswer> => ({ status, body: { data: await rebuildNow(name) }, shown: 1 });
+
+  const shared = { tag: 'Projections', roles: ['support'] } as const;
+  const one = { ...shared, params, errors: ['projection_not_found', 'projection_busy', 'projection_refused'] } satisfies Partial<OpsRoute>;
+
+  return [
+    {
+      ...shared,
+      method: 'POST',
+      path: '/ops/projections/rebuild',
+      summary: 'Build all read models anew, one after the other',
+      description: `Asks for a new build of each, which ${made} Where one of them can't be rebuilt now, none is begun. \`GET /ops/projections\` shows how far they are.`,
+      ...reasonBody,
+      bodyExample: { reason: 'after the restored backup' },
+      answers: [{ status: 202, description: 'What is to be done.', schema: dataSchema({ type: 'array', items: listed }), example: { data: [{ name: 'gifts', rebuild: asked }] } }],
+      errors: ['projection_busy', 'projection_refused'],
+      async handle(call, _sight, record) {
+        const { deps, asked: asker } = asking(call);
+        return recorded(record, async () => {
+          await building(deps, PROJECTIONS, async () => {
+            for (const projection of PROJECTIONS) await checkRebuild(store, projection);
+            for (const projection of PROJECTIONS) await beginRebuild(store, projection, asker, false);
+          });
+          const data = await Promise.all(PROJECTIONS.map(async ({ name }) => ({ name, rebuild: await rebuildNow(name) })));
+          return { status: 202, body: { data }, shown: data.length };
+        });
+      },
+    },
+    {
+      ...one,
+      method: 'POST',
+      path: '/ops/projections/:name/rebuild',
+      summary: 'Build a read model anew beside the one in use',
+      description: `Asks for a new build, which ${made} One that was broken off goes on from where it was. \`GET /ops/projections/{name}\` shows how far it is.`,
+      ...reasonBody,
+      bodyExample: { reason: 'redemptions are missing' },
+      answers: [{ status: 202, ...answer }],
+      async handle(call, _sight, record) {
+        const { projection, deps, asked: asker } = of(call);
+        return recorded(record, async () => {
+          await building(deps, [projection], async () => beginRebuild(store, projection, asker, false));
+          return answered(projection.name, 202);
+        });
+      },
+    },
+    {
+      ...one,
+      method: 'POST',
+      path: '/ops/projections/:name/abort',
+      summary: 'End a rebuild and drop what it has built',
+      ...reasonBody,
+      bodyExample: { reason: 'ticket 4711' },
+      answers: [{ status: 200, ...answer, example: { data: null } }],
+      async handle(call, _sight, record) {
+        const { projection, deps } = of(call);
+        return recorded(record, async () => {
+          // Asked for again, since its answer was lost, it is over.
+          if ((await rebuildOf(store, projection.name)) !== undefined) await abortRebuild(deps, projection.name, never);
+          return answered(projection.name, 200);
+        });
+      },
+    },
+    {
+      ...one,
+      method: 'POST',
+      path: '/ops/projections/:name/rollback',
+      summary: 'Go back to the build that was in use before the last rebuild',
+      description: 'The former build is kept for a day. The leading projector brings it up to date first, and then swaps it in at once.',
+      ...reasonBody,
+      bodyExample: { reason: 'ticket 4711' },
+      answers: [{ status: 202, ...answer, example: { data: { ...asked, kind: 'rollback', state: 'ready' } } }],
+      async handle(call, _sight, record) {
+        const { projection, asked: asker } = of(call);
+        return recorded(record, async () => {
+          await beginRollback(store, projection, asker);
+          return answered(projection.name, 202);
+        });
+      },
+    },
+  ];
+}
+
+/** Works while nobody builds any of them, be it a command or another process: only so is it known. @throws RebuildRefusedError where somebody does */
+async function building(deps: Named['deps'], projections: readonly Projection[], work: () => Promise<unknown>): Promise<void> {
+  const seized = await Promise.allSettled(projections.map(async ({ name }) => seizeBuilding(deps, name, never)));
+  try {
+    for (const one of seized) if (one.status === 'rejected') throw one.reason;
+    await work();
+  } finally {
+    const had = seized.flatMap((one): Lease[] => (one.status === 'fulfilled' && one.value !== undefined ? [one.value] : []));
+    await Promise.all(had.map(async (lease) => lease.release()));
+  }
+}
+
+/** Who asked, and why, stands in the log before anything is done, and then whether it was. What can't be done is answered with why. */
+async function recorded(record: () => Promise<BegunExport>, work: () => Promise<OpsAnswer>): Promise<OpsAnswer> {
+  const begun = await record();
+  try {
+    const done = await work();
+    await begun.end(done.shown, null, true);
+    return done;
+  } catch (error) {
+    await begun.end(0, null, false);
+    if (error instanceof RebuildRefusedError) throw error.busy ? busy(error.message) : new HttpError('projection_refused', { message: error.message });
+    throw error;
+  }
+}
