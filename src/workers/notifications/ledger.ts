@@ -27,6 +27,8 @@ export interface Ledger {
   learn(telling: string, reply: SendReply): Promise<void>;
   /** Gives up a claim without an answer, made before `before` (milliseconds since the epoch). @returns whether nobody holds one now. */
   release(telling: string, before: number): Promise<boolean>;
+  /** Notes that nobody had claimed this telling by `at` (milliseconds since the epoch): it is held back, perhaps for longer than claims are kept. */
+  held(telling: string, at: number): Promise<void>;
   /** Whether nobody can have claimed this telling since `startedAt` (milliseconds since the epoch): there is no claim, and there would be one. */
   neverClaimed(telling: string, startedAt: number): Promise<boolean>;
 }
@@ -37,6 +39,7 @@ const SINCE_KEY = 'sendLedger';
 /** The ledger in the records. `now`: milliseconds since the epoch. @throws UnavailableError */
 export async function openLedger(records: Records, now: () => number): Promise<Ledger> {
   const keyOf = (telling: string): string => `send/${telling}`;
+  const heldKeyOf = (telling: string): string => `sendHeld/${telling}`;
   /** Since when it has been kept: what was asked for later and isn't in it has never been begun. */
   await records.put(SINCE_KEY, now(), { expected: 0 });
 
@@ -84,12 +87,18 @@ export async function openLedger(records: Records, now: () => number): Promise<L
       return records.delete(keyOf(telling), record.version);
     },
 
+    async held(telling, at) {
+      await records.put(heldKeyOf(telling), at, { expiresAt: at + KEPT_MS });
+    },
+
     async neverClaimed(telling, startedAt) {
       if ((await find(telling)) !== undefined) return false;
       const since = await records.get<number>(SINCE_KEY);
       // Lost with all else: from now on it is kept again.
       if (since === undefined) await records.put(SINCE_KEY, now(), { expected: 0 });
-      return since !== undefined && since.value < startedAt && now() - startedAt < KEPT_MS;
+      if (since === undefined || since.value >= startedAt) return false;
+      const unclaimedAt = now() - startedAt < KEPT_MS ? startedAt : (await records.get<number>(heldKeyOf(telling)))?.value;
+      return unclaimedAt !== undefined && now() - unclaimedAt < KEPT_MS;
     },
   };
 }

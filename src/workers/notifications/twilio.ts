@@ -80,9 +80,16 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
       const key = tellingKey(request);
       const number = to[0] ?? '';
       // What has been sent needs no place under the limits.
-      const known = (await ledger.find(key))?.reply;
-      if (known !== undefined) return known;
-      await limits.admit({ transactionId: transaction_id, buyerId: buyer_id, number });
+      const lookedAt = now();
+      const claim = await ledger.find(key);
+      if (claim?.reply !== undefined) return claim.reply;
+      try {
+        await limits.admit({ transactionId: transaction_id, buyerId: buyer_id, number });
+      } catch (error) {
+        // Without it a restart would only cost a look-up at Twilio, and at worst a person's.
+        if (claim === undefined && error instanceof NotNowError) await ledger.held(key, lookedAt).catch(() => undefined);
+        throw error;
+      }
       return ledger.once(
         key,
         number,

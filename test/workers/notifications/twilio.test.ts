@@ -251,6 +251,27 @@ test('what is over a limit waits and is let through later; nothing is dropped, n
   assert.not.match(JSON.stringify((await records.list('sms')).map(({ key }) => key)), /77009/);
 });
 
+test('what is held back for days is known never to have been sent, whoever asks', async ({ server, records }) => {
+  const HOURS = 3_600_000;
+  const limits = { perNumber: 1, windowMs: 1_000 };
+  const sms = await open(server, records, {}, {}, limits);
+  const waiting = ask();
+  const begun = now - 10;
+  for (let days = 0; days < 3; days++) {
+    await sms.send(ask());
+    await rejects(sms.send(waiting), NotNowError, /too many messages to this number/);
+    now += 30 * HOURS;
+  }
+  const afterRestart = await open(server, records, {}, {}, limits);
+  assert.equal(await afterRestart.lookUp(about(waiting, begun)), { outcome: 'never' });
+  // Nobody has looked since: it may have been sent, and what was noted of that forgotten.
+  now += 30 * HOURS;
+  assert.equal(await afterRestart.lookUp(about(waiting, begun)), { outcome: 'unknown' });
+  await sms.send(waiting);
+  assert.is((await afterRestart.lookUp(about(waiting, begun))).outcome, 'sent');
+  assert.is(server.sent(waiting.launch_url), 1);
+});
+
 test('nothing is sent while the limits cannot be counted', async ({ server, records }) => {
   const sms = await open(server, { ...records, put: async (key, ...more) => (key.startsWith('sms') ? Promise.reject(new UnavailableError('down')) : records.put(key, ...more)) });
   await rejects(sms.send(ask()), UnavailableError, /down/);
