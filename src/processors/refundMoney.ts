@@ -1,6 +1,6 @@
 /** Gives money back where it came from: to the prepaid wallet, off the wallet's next invoice, or by the card's provider. Once for each attempt, however often it is asked. */
 import type { Bus } from '../ports/bus.js';
-import { checks, type RefundReply, type RefundRequest, SUBJECTS } from '../workers/messages.js';
+import { checks, type RefundLookup, type RefundReply, type RefundRequest, SUBJECTS } from '../workers/messages.js';
 import { answered, type Patience } from './retry.js';
 import type { WalletPayments } from './walletPayments.js';
 import type { Reason } from './writing.js';
@@ -18,10 +18,12 @@ export interface RefundMoneyDeps {
 
 /**
  * Gives it back. A card's provider is asked for 20 h from `started_at`, under the attempt's own key; later it is only looked up, and `never` says
- * that it has certainly not been made: then a new attempt is safe.
+ * that it has certainly not been made: then a new attempt is safe. Whoever asks again looks first: `by hand` says that it has not been made, and that
+ * somebody gave money back at the provider meanwhile, perhaps in its place.
+ * @param fresh nobody can have asked for this attempt before
  * @throws Error: try again
  */
-export async function refundMoney(deps: RefundMoneyDeps, request: RefundRequest, reason: Reason): Promise<RefundReply | { readonly outcome: 'never' }> {
+export async function refundMoney(deps: RefundMoneyDeps, request: RefundRequest, fresh: boolean, reason: Reason): Promise<RefundReply | { readonly outcome: 'never' } | { readonly outcome: 'by hand' }> {
   const { provider, refund_id, attempt, transaction_id, amount, payment_reference, charge_id, started_at } = request;
   const given = (refund_ref: string): RefundReply => ({ outcome: 'refunded', provider, refund_ref, simulated: false });
   if (amount === 0) return given(`free-${refund_id}`);
@@ -33,6 +35,12 @@ export async function refundMoney(deps: RefundMoneyDeps, request: RefundRequest,
     return decided === 'credited' ? given(`wallet-${refund_id}`) : { outcome: 'refused', provider, code: 'more_than_was_debited', simulated: false };
   }
   const options = { timeoutMs: deps.patience.answerMs };
-  if (deps.now() - Date.parse(started_at) < deps.patience.askAgainMs) return answered(checks.refundReply(await deps.bus.request(SUBJECTS.refund, request, options)));
-  return answered(checks.refundLookupReply(await deps.bus.request(SUBJECTS.lookUpRefund, { refund_id, attempt, provider, charge_id }, options)));
+  const late = deps.now() - Date.parse(started_at) >= deps.patience.askAgainMs;
+  if (late || !fresh) {
+    const found = answered(checks.refundLookupReply(await deps.bus.request(SUBJECTS.lookUpRefund, { refund_id, attempt, provider, charge_id, started_at } satisfies RefundLookup, options)));
+    if (found.outcome !== 'never') return found;
+    if ((found.others ?? 0) > 0) return { outcome: 'by hand' };
+    if (late) return found;
+  }
+  return answered(checks.refundReply(await deps.bus.request(SUBJECTS.refund, request, options)));
 }

@@ -35,6 +35,8 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
   const { events, writer } = deps;
   const stream = transactionStream(transactionId);
   const commandId = `refund-${refundId}`;
+  /** Its present attempt was started here, and nobody has asked for it. */
+  let fresh = false;
 
   for (let move = 0; move < MOVES; move++) {
     const history = await events.read(stream);
@@ -57,22 +59,24 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
         if (started.type === 'RefundStarted' && started.data.amount > leftOfCharge(state)) {
           throw new GiveUpError(`the gifts are cancelled, but their ${started.data.amount} pence are more than the ${leftOfCharge(state)} pence left of the charge`);
         }
-        await writer.append(stream, started, last.revision, reason);
+        fresh = (await writer.append(stream, started, last.revision, reason)) !== undefined;
         break;
       }
       case 'refused': {
         if (retriedAt === undefined || own.position > retriedAt) throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
         if (known.outside === true) throw maybeByHand(known.started);
-        for (const event of startAgain(known)) await writer.append(stream, event, last.revision, reason);
+        for (const event of startAgain(known)) fresh = (await writer.append(stream, event, last.revision, reason)) !== undefined;
         break;
       }
       case 'started': {
         const { refund_id, attempt, amount, provider, charge_id, payment_reference } = known.started;
         const request = { refund_id, attempt, transaction_id: transactionId, amount, provider, charge_id, payment_reference, started_at: known.startedAt };
-        const reply = await refundMoney(deps, request, reason);
+        const reply = await refundMoney(deps, request, fresh, reason);
+        fresh = false;
+        if (reply.outcome === 'by hand') throw maybeByHand(known.started);
         if (reply.outcome === 'never') {
           if (known.outside === true) throw maybeByHand(known.started);
-          for (const event of startAgain(known)) await writer.append(stream, event, last.revision, reason);
+          for (const event of startAgain(known)) fresh = (await writer.append(stream, event, last.revision, reason)) !== undefined;
         } else {
           for (const event of settleRefund(known, reply)) await writer.append(stream, event, last.revision, { ...reason, simulated: reply.simulated });
         }

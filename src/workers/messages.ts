@@ -114,16 +114,17 @@ export type RefundReply =
   | { readonly outcome: 'refunded'; readonly provider: string; readonly refund_ref: string; readonly simulated: boolean }
   | { readonly outcome: 'refused'; readonly provider: string; readonly code: string; readonly simulated: boolean };
 
-/** What became of an attempt at a refund? */
+/** What became of an attempt at a refund? `started_at` (ISO 8601, UTC): when it was first asked for. */
 export interface RefundLookup {
   readonly refund_id: string;
   readonly attempt: number;
   readonly provider: string;
   readonly charge_id: string;
+  readonly started_at?: string;
 }
 
-/** `never`: the provider has never been asked for this attempt. */
-export type RefundLookupReply = RefundReply | { readonly outcome: 'never' };
+/** `never`: the provider has never been asked for this attempt. `others`: pence of the charge that were given back there since it was first asked for, and not by us; absent: none. */
+export type RefundLookupReply = RefundReply | { readonly outcome: 'never'; readonly others?: number };
 
 /**
  * Tell the receiver of a gift, once for ever for this gift and attempt. Personal: `to` (a phone number in E.164, or device tokens), `message`, `sender_name`.
@@ -196,7 +197,7 @@ const yes = { type: 'boolean' };
 
 const object = (properties: Record<string, unknown>, optional: Record<string, unknown> = {}): Record<string, unknown> =>
   ({ type: 'object', properties: { ...properties, ...optional }, required: Object.keys(properties) });
-const outcomes = (...choices: readonly Record<string, unknown>[]): Schema => ({
+const outcomes = (...choices: readonly Record<string, unknown>[]): Exclude<Schema, boolean> => ({
   type: 'object',
   required: ['outcome'],
   discriminator: { propertyName: 'outcome' },
@@ -236,8 +237,11 @@ export const checks = {
     object({ refund_id: id, attempt, transaction_id: id, amount: { type: 'integer', minimum: 1 }, provider: id, charge_id: id, payment_reference: id, started_at: id }),
   ),
   refundReply: check<RefundReply | Trouble>(`answer on ${SUBJECTS.refund}`, outcomes(refunded, refused, later, impossible)),
-  refundLookup: check<RefundLookup>('refund look-up', object({ refund_id: id, attempt, provider: id, charge_id: id })),
-  refundLookupReply: check<RefundLookupReply | Trouble>(`answer on ${SUBJECTS.lookUpRefund}`, outcomes(refunded, refused, later, impossible, { outcome: { const: 'never' } })),
+  refundLookup: check<RefundLookup>('refund look-up', object({ refund_id: id, attempt, provider: id, charge_id: id }, { started_at: id })),
+  refundLookupReply: check<RefundLookupReply | Trouble>(`answer on ${SUBJECTS.lookUpRefund}`, {
+    ...outcomes(refunded, refused, later, impossible, { outcome: { const: 'never' } }),
+    properties: { others: { type: 'integer', minimum: 0 } },
+  }),
   sendRequest: check<SendRequest>(
     'send request',
     object({

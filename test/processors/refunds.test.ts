@@ -213,6 +213,28 @@ test('an attempt that never reached the provider is not made anew where money wa
   assert.is((await house.all('RefundStarted')).length, 1);
 });
 
+test('what a person has given back by hand while the provider took no refund of ours is not given back once more', async ({ house }) => {
+  await withRealProviders(async (providers) => {
+    await house.work(await providers.workers(house.deps.records));
+    house.process();
+    const one = await settled(house, [{}, {}]);
+    let refused = 0;
+    providers.stripe.fault = ({ method, path }) => {
+      if (method !== 'POST' || path !== '/v1/refunds') return undefined;
+      refused++;
+      return { kind: 'answer', answer: { status: 401, body: { error: { type: 'invalid_request_error', message: 'Expired API Key' } } } };
+    };
+    await ask(house, one, one.giftIds.slice(0, 1));
+    await house.until(async () => refused > 1);
+    providers.stripe.refundByHand(providers.stripe.intents[0]?.id ?? '', 250);
+    providers.stripe.fault = () => undefined;
+    await ended(house, 1);
+    assert.is(providers.stripe.refunded(one.transactionId), 250);
+    assert.match((await house.all('WorkParked')).map(({ data }) => (data as { cause: string }).cause).join(), 'money was given back at stripe itself since this refund of 250 pence was last asked for');
+    assert.is((await house.all('RefundStarted')).length, 1);
+  });
+});
+
 for (const moment of ['before', 'after'] as const) {
   test(`dying ${moment} any one effect gives back once`, async ({ house }) => {
     await withRealProviders(async (providers) => {

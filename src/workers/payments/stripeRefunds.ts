@@ -9,17 +9,21 @@ import type { PaymentProvider } from './simulated.js';
 import { DeclinedError, KEY_LIVES_MS, MismatchError, PROVIDER, UnclearError } from './stripeClient.js';
 
 const PAGE = 100;
+/** Our clock and Stripe's may differ. */
+const CLOCKS_MS = 60_000;
 /** They gave nothing back, and never will. */
 const DEAD: ReadonlySet<string | null> = new Set(['failed', 'canceled']);
 
 /** The refunding half of the worker. `call`: makes a request and throws what its failure means. `now`: milliseconds since the epoch. */
 export function stripeRefunds(stripe: Stripe, call: <T>(request: () => Promise<T>) => Promise<T>, now: () => number): Pick<PaymentProvider, 'refund' | 'lookUpRefund'> {
-  const find = async (refundId: string, attempt: number, chargeId: string): Promise<RefundReply | undefined> => {
+  /** Told of every page that is looked through. */
+  const find = async (refundId: string, attempt: number, chargeId: string, seen: (page: readonly Stripe.Refund[]) => void = () => undefined): Promise<RefundReply | undefined> => {
     const mine = ({ metadata }: Stripe.Refund): boolean => metadata?.['refund_id'] === refundId && metadata['attempt'] === String(attempt);
     for (let after: string | undefined; ; ) {
       const page = await call(() => stripe.refunds.list({ payment_intent: chargeId, limit: PAGE, ...(after === undefined ? {} : { starting_after: after }) }));
       const found = page.data.find(mine);
       if (found !== undefined) return replyOf(found);
+      seen(page.data);
       after = page.data.at(-1)?.id;
       if (!page.has_more || after === undefined) return undefined;
     }
@@ -49,9 +53,14 @@ export function stripeRefunds(stripe: Stripe, call: <T>(request: () => Promise<T
       }
     },
 
-    async lookUpRefund({ refund_id, attempt, provider, charge_id }) {
+    async lookUpRefund({ refund_id, attempt, provider, charge_id, started_at }) {
       refuseForeign(provider, PROVIDER);
-      return (await find(refund_id, attempt, charge_id)) ?? { outcome: 'never' };
+      const since = started_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(started_at) - CLOCKS_MS;
+      let others = 0;
+      const count = ({ amount, created, metadata, status }: Stripe.Refund): void => {
+        if (metadata?.['refund_id'] === undefined && !DEAD.has(status) && created * 1_000 >= since) others += amount;
+      };
+      return (await find(refund_id, attempt, charge_id, (page) => page.forEach(count))) ?? { outcome: 'never', ...(others === 0 ? {} : { others }) };
     },
   };
 }

@@ -89,6 +89,21 @@ test('an unknown outcome is found among the payment\'s refunds, on whatever page
   assert.is((await payments.lookUpRefund({ ...request, refund_id: 'silent-done', attempt: 2 })).outcome, 'never');
 });
 
+test('a look-up tells how much others have given back since: not before, not by a refund that failed', async ({ server, payments, chargeOf }) => {
+  const earlier = await chargeOf('pm_card_visa');
+  server.refundByHand(earlier.charge_id, 100);
+  const request = { ...earlier, started_at: new Date(now + 2 * 60_000).toISOString() };
+  server.advance(3 * 60_000);
+  assert.equal(await payments.lookUpRefund(request), { outcome: 'never' });
+  server.refundByHand(request.charge_id, 30);
+  server.refundByHand(request.charge_id, 20);
+  await payments.refund({ ...request, refund_id: 'ours', amount: 7 });
+  assert.equal(await payments.lookUpRefund(request), { outcome: 'never', others: 50 });
+  const failing = await chargeOf('pm_card_refundFail');
+  server.refundByHand(failing.charge_id, 30);
+  assert.equal(await payments.lookUpRefund(failing), { outcome: 'never' });
+});
+
 test('a failure of Stripe\'s own is repeated under its key: the list says what came of it', async ({ server, payments, chargeOf }) => {
   const done = await chargeOf('pm_card_visa');
   once(server, { kind: 'error', when: 'done' });
