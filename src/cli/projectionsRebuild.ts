@@ -16,7 +16,7 @@ import { type OpenedStores, withStores } from './engines.js';
 import { reasonOf } from './exports.js';
 import { jsonLine, printable } from './output.js';
 import { progressBar } from './progress.js';
-import { depsOf, failureOf, interrupted, projectionOf } from './projectionsShared.js';
+import { depsOf, failureOf, interrupted, projectionOf, recorded } from './projectionsShared.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
 /** How often it says how far it is, or tries an engine that does not answer again, in ms. */
@@ -41,7 +41,7 @@ repeated. While requests are answered it goes slower. The former build is kept f
     .argument('[name]', `the read model: ${PROJECTIONS.map(({ name }) => name).join(', ')}`)
     .option('--all', 'all read models, one after the other')
     .option('--abort', 'end the rebuild that is under way, whoever runs it, and drop what it has built')
-    .option('--reason <text>', 'why; kept with the rebuild')
+    .option('--reason <text>', 'why; kept with the rebuild, and in the log')
     .option('--json', 'one JSON object a line on standard output, about one a second')
     .addHelpText('after', `
 Examples:
@@ -75,12 +75,16 @@ async function runRebuild(terminal: Terminal, name: string | undefined, flags: R
   if (flags.abort === true && name === undefined) throw new CommandFailure('--abort wants the name of one read model', EXIT.usage);
   const projections = name === undefined ? PROJECTIONS : [projectionOf(name)];
   const asker = asked(flags.reason);
+  const json = flags.json === true;
   terminal.yieldProcessor?.();
   await withStores(terminal, async (opened) => {
     for (const projection of projections) {
+      const abort = flags.abort === true;
+      const what = { name: projection.name, ...(abort ? { abort } : {}) };
       try {
-        if (flags.abort === true) await abortOne(terminal, opened, projection, flags.json === true);
-        else await rebuildOne(terminal, opened, projection, { asker, json: flags.json === true });
+        await recorded(opened.events, 'gift projections rebuild', what, asker.reason ?? null, async () =>
+          abort ? abortOne(terminal, opened, projection, json) : rebuildOne(terminal, opened, projection, { asker, json }),
+        );
       } catch (error) {
         throw failureOf(error, `repeat the command, it goes on from where it was`);
       }
@@ -214,11 +218,13 @@ async function runRollback(terminal: Terminal, name: string, { reason, json }: O
   await withStores(terminal, async (opened) => {
     const { store } = opened;
     try {
-      const from = await store.active(name);
-      const target = await beginRollback(store, projection, asker);
-      const done = await seeThrough(depsOf(opened), projection, terminal.signal, async () => (await store.active(name)) === target && (await rebuildOf(store, name)) === undefined);
-      if (!done) throw interrupted(`interrupted: the running projector goes back to ${buildText(target)}, or the same command again`);
-      await writeLines(terminal.stdout, [json === true ? jsonLine({ action: 'done', projection: name, build: target, former: from ?? null }) : `${name}: ${buildText(target)} is in use again`]);
+      await recorded(opened.events, 'gift projections rollback', { name }, asker.reason ?? null, async () => {
+        const from = await store.active(name);
+        const target = await beginRollback(store, projection, asker);
+        const done = await seeThrough(depsOf(opened), projection, terminal.signal, async () => (await store.active(name)) === target && (await rebuildOf(store, name)) === undefined);
+        if (!done) throw interrupted(`interrupted: the running projector goes back to ${buildText(target)}, or the same command again`);
+        await writeLines(terminal.stdout, [json === true ? jsonLine({ action: 'done', projection: name, build: target, former: from ?? null }) : `${name}: ${buildText(target)} is in use again`]);
+      });
     } catch (error) {
       throw failureOf(error, 'repeat the command');
     }

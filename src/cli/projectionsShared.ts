@@ -1,6 +1,7 @@
 /** What the subcommands of `gift projections` share. */
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
+import type { EventStore } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { Projection } from '../projections/projection.js';
 import { type RebuildDeps, RebuildRefusedError } from '../projections/rebuild.js';
@@ -8,6 +9,7 @@ import { LeaseLostError } from '../projections/writer.js';
 import { PROJECTIONS } from '../readModels.js';
 import { commandLineCaller } from './caller.js';
 import type { OpenedStores } from './engines.js';
+import { accessRequest, cliAccess } from './exports.js';
 import { CommandFailure, EXIT } from './terminal.js';
 
 /** The projection of that name. @throws CommandFailure naming those there are */
@@ -20,6 +22,23 @@ export function projectionOf(name: string): Projection {
 /** What works on the projections needs, in the name of this process. */
 export function depsOf({ events, store }: Pick<OpenedStores, 'events' | 'store'>): RebuildDeps {
   return { events, store, logger: pino({ level: 'silent' }), holder: `${commandLineCaller().user ?? 'cli'} (process ${process.pid}, ${randomUUID().slice(0, 8)})` };
+}
+
+/**
+ * Does what changes a read model's builds, and has who asks and why stand in the log before anything is done, and afterwards whether it was.
+ * @throws UnavailableError where that can't be recorded: then nothing was done; and whatever `work` throws
+ */
+export async function recorded(events: EventStore, what: string, asked: Readonly<Record<string, unknown>>, reason: string | null, work: () => Promise<void>): Promise<void> {
+  const { recorder, asker } = cliAccess(events);
+  const begun = await recorder.begin(asker, accessRequest(what, asked, { personal: false, reason }));
+  try {
+    await work();
+  } catch (error) {
+    // That it was not seen through shows by there being no end, too; what stopped it is what the caller must hear.
+    await begun.end(0, null, false).catch(() => undefined);
+    throw error;
+  }
+  await begun.end(1, null, true);
 }
 
 /** What a command that can be repeated says of what stopped it. */

@@ -53,7 +53,7 @@ const versionText = ({ version, build }: { readonly version: number; readonly bu
 
 /** What readers use until the version of this program is built. */
 function servedText(name: string, version: number, { lag_events, lag_exact, holder, ...served }: ServedStanding): string {
-  const behind = `${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')} events behind`;
+  const behind = `${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')} event${lag_events === 1 ? '' : 's'} behind`;
   const kept = holder === null ? `nobody keeps it up to date (${behind}): start a process of the release that made it beside, or wait` : `kept up to date by ${holder} (${behind})`;
   return printable(`${name}: readers use ${buildText(numberOf(served))} until version ${version} is built; ${kept}`);
 }

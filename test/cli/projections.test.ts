@@ -15,9 +15,9 @@ import { giftStream } from '../../src/domain/gift.js';
 import { transactionStream } from '../../src/domain/purchase.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
-import { rebuildOf } from '../../src/projections/builds.js';
+import { putFormer, rebuildOf } from '../../src/projections/builds.js';
 import { gifts } from '../../src/projections/gifts.js';
-import { collectionOf } from '../../src/projections/projection.js';
+import { collectionOf, type Projection } from '../../src/projections/projection.js';
 import { recordQuarantine } from '../../src/projections/quarantine.js';
 import { startProjector } from '../../src/projections/projector.js';
 import { PROJECTIONS } from '../../src/readModels.js';
@@ -79,6 +79,16 @@ test('rebuild and rollback, in words and as JSON', async ({ dir }) => {
   assert.is((await gift(dir, ['projections', 'rollback', 'gifts'])).out, `gifts: version ${V}, build 1 is in use again\n`);
   assert.equal((await gift(dir, ['projections', 'rollback', 'gifts', '--json'])).records(), [{ action: 'done', projection: 'gifts', build: V * 1_000_000 + 2, former: V * 1_000_000 + 1 }]);
   assert.is((await gift(dir, ['projections', 'verify', 'gifts'])).code, 0);
+  assert.is((await gift(dir, ['projections', 'rebuild', 'gifts', '--abort', ...REASON])).code, 1);
+  const records = (await stores(dir, async ({ events }) => events.read(accessStream(new Date().toISOString())))).map(({ data }) => data as Record<string, unknown>);
+  const ended = (id: unknown): unknown => records.find((one) => one['export_id'] === id && one['what'] === undefined)?.['complete'];
+  assert.equal(records.filter(({ what }) => what !== undefined).map(({ what, asked, reason, export_id: id }) => [what, asked, reason, ended(id)]), [
+    ['gift projections rebuild', { name: 'gifts' }, 'ticket 4711', true],
+    ['gift projections rebuild', { name: 'gifts' }, null, true],
+    ['gift projections rollback', { name: 'gifts' }, null, true],
+    ['gift projections rollback', { name: 'gifts' }, null, true],
+    ['gift projections rebuild', { name: 'gifts', abort: true }, 'ticket 4711', false],
+  ], 'who and why stands in the log');
 });
 
 test('all of them, one after the other', async ({ dir }) => {
@@ -229,6 +239,37 @@ test('the status tells who works, how fast, and of a rebuild under way', async (
       assert.ok(Number(model?.['per_second']) > 5, JSON.stringify(model));
       assert.is((model?.['former'] as { build: number } | undefined)?.build, 0);
     } finally {
+      await projector.close();
+    }
+  });
+});
+
+test('the status tells what readers use while a deployed version is built, and who keeps it up to date', async ({ dir }) => {
+  await stores(dir, async ({ events, store }) => {
+    const [older, end] = [{ ...GIFTS, version: V - 1 }, (await events.end()) ?? ''];
+    await store.ensure(older);
+    await store.write([{ collection: older, documents: [], checkpoint: { projection: `gifts@${V - 1}`, position: end } }]);
+    await store.activate('gifts', V - 1);
+    await putFormer(store, 'transactions', { number: 1, until: Date.now() + 60_000 });
+    await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u1' });
+    const { out } = await gift(dir, ['projections', 'status']);
+    assert.match(out, new RegExp(`gifts: readers use version ${V - 1} until version ${V} is built; nobody keeps it up to date \\(1 event behind\\): start a process of the release that made it beside, or wait`));
+    assert.match(out, /transactions: version 1 is kept until .* \(the release that made it takes it into use again\)/);
+    const release: Projection = { ...(gifts as unknown as Projection), former: [{ ...(gifts as unknown as Projection), version: V - 1 }] };
+    // What it builds is never stored.
+    let go: () => void = () => undefined;
+    const word = new Promise<void>((resolve) => (go = resolve));
+    const write: ReadStore['write'] = async (batches) => {
+      if (batches.some(({ collection }) => collection.version === V)) await word;
+      return store.write(batches);
+    };
+    await store.drop(GIFTS);
+    const projector = await startProjector({ events, store: { ...store, write }, projections: [release], logger: silent, holder: 'the leader' });
+    try {
+      await until(() => projector.status().some(({ version, caughtUp }) => version === V - 1 && caughtUp), 'what is served to be kept up to date');
+      assert.match((await gift(dir, ['projections', 'status'])).out, /is built; kept up to date by the leader \(0 events behind\)/);
+    } finally {
+      go();
       await projector.close();
     }
   });

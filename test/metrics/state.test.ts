@@ -60,6 +60,20 @@ test('what is stored, in use and quarantined shows; a look serves for a second',
   assert.is((await values()).get(`gift_projection_lag_events{projection="gifts",version="${gifts.version}"}`), 1);
 });
 
+test('what readers use of another release shows beside what is built', async ({ house: { events, store } }) => {
+  const { show, values } = exposed();
+  showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
+  const { position } = await events.append('gift-1', [event('GiftRedeemed')], 'none');
+  const served = { name: gifts.name, version: gifts.version + 1, indexes: [] };
+  await store.ensure(served);
+  await store.write([{ collection: served, documents: [], checkpoint: { projection: checkpointName(served), position } }]);
+  await store.activate(served.name, served.version);
+  const found = await values();
+  const of = (metric: string, version: number): number | undefined => found.get(`gift_projection_${metric}{projection="gifts",version="${version}"}`);
+  assert.equal([of('active', served.version), of('lag_events', served.version)], [1, 0]);
+  assert.equal([of('active', gifts.version), of('lag_events', gifts.version)], [0, 1]);
+});
+
 test('an engine that is gone or silent is down, and what it would have told is not shown as well', async ({ house: { events, store } }) => {
   const { show, values } = exposed();
   const gone = async (): Promise<never> => Promise.reject(new UnavailableError('gone'));
