@@ -66,7 +66,9 @@ export async function openDoubleLog(dir: string): Promise<DoubleLog> {
   const hidden = new Map<string, number>();
   const tombstones = new Set<string>();
   const seen = new Map<string, { stream: string; revision: number }>();
-  const queues = new Map<string, Promise<unknown>>();
+  /** The appends handed to the store that were last of their streams. */
+  const underWay = new Map<string, Promise<unknown>>();
+  let handingOver: Promise<unknown> = Promise.resolve();
 
   async function endOf(stream: string): Promise<number> {
     const known = ends.get(stream);
@@ -76,18 +78,25 @@ export async function openDoubleLog(dir: string): Promise<DoubleLog> {
     return end;
   }
 
-  /** One after the other: what stands there is looked at first. */
-  async function inTurn<T>(stream: string, work: () => Promise<T>): Promise<T> {
-    const turn = (queues.get(stream) ?? Promise.resolve()).then(work, work);
-    queues.set(stream, turn.catch(() => undefined));
-    return turn;
+  /** As they come, whatever their streams, appends are handed to the store, which carries them out in that order: none waits until the one before is stored. */
+  async function inTurn(stream: string, events: readonly RawEvent[], expected: RawExpected): Promise<RawOutcome> {
+    const turn = handingOver.then(async () => {
+      // What stands there is looked at first.
+      if (typeof expected === 'string' && (expected !== 'none' || hidden.has(stream))) await underWay.get(stream);
+      const end = await endOf(stream);
+      const outcome = handedOver(stream, events, expected, end);
+      underWay.set(stream, outcome.catch(() => undefined));
+      return { outcome };
+    });
+    handingOver = turn.catch(() => undefined);
+    return (await turn).outcome;
   }
 
   const softDeleted = (stream: string, end: number): boolean => end >= 0 && hidden.get(stream) === end + 1;
 
-  async function appendInTurn(stream: string, events: readonly RawEvent[], expected: RawExpected): Promise<RawOutcome> {
+  /** Hands it over before anything is awaited, but for a repeat that is looked up. */
+  async function handedOver(stream: string, events: readonly RawEvent[], expected: RawExpected, end: number): Promise<RawOutcome> {
     if (tombstones.has(stream)) return 'deleted';
-    const end = await endOf(stream);
     if (expected === 'exists' && (end === -1 || softDeleted(stream, end))) return { conflict: end };
     if (expected === 'any' || expected === 'exists') {
       const places = events.map(({ id }) => seen.get(id)).map((place) => (place?.stream === stream ? place.revision : undefined));
@@ -98,7 +107,7 @@ export async function openDoubleLog(dir: string): Promise<DoubleLog> {
     try {
       const { revision, position } = await store.append(stream, events.map(stored), actual === -1 ? 'none' : actual);
       for (const [index, { id }] of events.entries()) seen.set(id, { stream, revision: revision - events.length + 1 + index });
-      ends.set(stream, Math.max(end, revision));
+      ends.set(stream, Math.max(ends.get(stream) ?? end, revision));
       return { revision, commit: Number(position) * STRIDE };
     } catch (error) {
       if (error instanceof ConflictError) return { conflict: error.actual };
@@ -114,7 +123,7 @@ export async function openDoubleLog(dir: string): Promise<DoubleLog> {
   }
 
   return {
-    append: async (stream, events, expected) => inTurn(stream, async () => appendInTurn(stream, events, expected)),
+    append: inTurn,
     read: readable,
     async readBack(stream, from, limit) {
       const last = Math.min(from ?? Number.MAX_SAFE_INTEGER, await endOf(stream));
@@ -142,6 +151,7 @@ export async function openDoubleLog(dir: string): Promise<DoubleLog> {
     },
     follow: (after, signal) => follow(store, after, signal),
     async remove(stream, hard) {
+      await underWay.get(stream);
       const end = await endOf(stream);
       if (hard) tombstones.add(stream);
       else hidden.set(stream, end + 1);

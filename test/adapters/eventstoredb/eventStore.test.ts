@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import { eventStoreContract } from '../../contract/eventStore.js';
 import { eventStoreOutageContract } from '../../contract/eventStoreOutages.js';
-import { onDouble, onServer } from '../../support/eventStoreDb.js';
+import { GIVEN_UP_MS, onDouble, onServer } from '../../support/eventStoreDb.js';
 
-eventStoreContract('EventStoreDB, double', onDouble);
-eventStoreOutageContract('EventStoreDB, double', onDouble);
+eventStoreContract('EventStoreDB, double', async () => onDouble());
+eventStoreOutageContract('EventStoreDB, double', async () => onDouble(GIVEN_UP_MS));
 
 const url = process.env.TEST_EVENTSTORE_URL ?? '';
 if (url === '') {
@@ -16,5 +16,5 @@ if (url === '') {
   server.run();
 } else {
   eventStoreContract('EventStoreDB, server', async () => onServer(url));
-  eventStoreOutageContract('EventStoreDB, server', async () => onServer(url));
+  eventStoreOutageContract('EventStoreDB, server', async () => onServer(url, GIVEN_UP_MS));
 }
