@@ -10,7 +10,8 @@ import type { Config } from './config.js';
 import { keyedHash } from './domain/keyedHash.js';
 import { type Engines, openEngines } from './engines.js';
 import { listen } from './httpServer.js';
-import { loadKeys } from './keys.js';
+import { refuseUnlessHashKeyFits } from './hashKeyCheck.js';
+import { type Keys, findHashKey, loadKeys } from './keys.js';
 import { openMetrics } from './metrics/metrics.js';
 import type { RequestTally } from './metrics/requests.js';
 import { startProcesses } from './processes.js';
@@ -20,7 +21,7 @@ import { startRebuilder } from './projections/rebuilder.js';
 import { reportServing } from './projections/serving.js';
 import { PROJECTIONS, openReadModels } from './readModels.js';
 import { readinessOf } from './readiness.js';
-import { resources } from './resources.js';
+import { type Resources, resources } from './resources.js';
 import { tracedEngines } from './tracing/engines.js';
 import { openProviders } from './workers/providers.js';
 import { startWorkers } from './workers/start.js';
@@ -55,15 +56,15 @@ export const VERSION = (JSON.parse(readFileSync(new URL('../../package.json', im
 export async function startApp(config: Config, logger: Logger, { projections = PROJECTIONS, through = (engines) => engines }: AppOptions = {}): Promise<App> {
   const open = resources();
   try {
-    const keys = loadKeys(config);
-    const hash = keyedHash(keys.hashKey);
     // Listening comes first and closes last but for the engines, so that a taken port is found before anything starts to work.
     const listener = config.roles.has('api') ? await listen(config.port, config.host) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listen(config.metricsPort, config.host);
-    const opened = await openEngines(config, logger, open).then(through).catch(async (error: unknown) => {
+    const { engines: found, keys } = await openWithKeys(config, logger, open).catch(async (error: unknown) => {
       await Promise.all([listener, healthListener].map(async (one) => one?.close()));
       throw error;
     });
+    const opened = through(found);
+    const hash = keyedHash(keys.hashKey);
     const metrics = open.add(openMetrics({ version: VERSION, dataDir: config.dataDir }), (one) => one.close());
     const engines = metrics.measure(tracedEngines(opened));
     const models = openReadModels(engines.store);
@@ -113,4 +114,11 @@ export async function startApp(config: Config, logger: Logger, { projections = P
     await open.close();
     throw error;
   }
+}
+
+/** The engines, and the keys that fit their log: none is made for a log that was made with another. */
+async function openWithKeys(config: Config, logger: Logger, open: Resources): Promise<{ readonly engines: Engines; readonly keys: Keys }> {
+  const engines = await openEngines(config, logger, open);
+  await refuseUnlessHashKeyFits(engines.events, findHashKey(config));
+  return { engines, keys: loadKeys(config) };
 }

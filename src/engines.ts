@@ -1,5 +1,4 @@
 /** The engines that the settings choose. The clients of servers are large: each is loaded only where its server is named. */
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { openEmbeddedBus } from './adapters/embedded/bus.js';
@@ -8,6 +7,7 @@ import { openEmbeddedReadStore } from './adapters/embedded/readStore.js';
 import { READ_STORE_FILE } from './adapters/embedded/readStoreFile.js';
 import { EngineError } from './adapters/engineError.js';
 import type { Config } from './config.js';
+import { makeDataDir } from './dataDir.js';
 import type { Bus } from './ports/bus.js';
 import type { EventStore } from './ports/eventStore.js';
 import type { ReadStore } from './ports/readStore.js';
@@ -59,7 +59,7 @@ export async function openReadStore({ dataDir: dir, mongodbUrl: url }: Pick<Engi
 /** Opens them; `open` closes them. @throws DataFileError when a file in the data folder is foreign or damaged; EngineError when a server can't be used */
 export async function openEngines(config: EngineSettings, logger: Logger, open: Resources): Promise<Engines> {
   const { dataDir: dir, natsUrl } = config;
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
+  makeDataDir(dir);
   const events = open.add(await openEventStore(config, logger), (store) => store.close());
   const store = open.add(await openReadStore(config, events, logger), (one) => one.close());
   const onError = (err: unknown): void => logger.warn({ err }, 'the bus met an error');

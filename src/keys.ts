@@ -1,8 +1,10 @@
 /** The keys of an installation: as set, or made once and kept beside the embedded engines' files. */
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { EngineError } from './adapters/engineError.js';
 import type { Config } from './config.js';
+import { makeDataDir } from './dataDir.js';
 
 /** Where the keys are kept within DATA_DIR. */
 export const TOKEN_KEY_FILE = 'token.key';
@@ -18,15 +20,18 @@ export interface Keys {
 
 /**
  * The keys of this configuration. Makes `token.key` and `hash.key` (mode 0600) in the data folder where they are neither set nor kept yet;
- * of several processes that start at once one makes them. @throws Error when a kept key is cut short.
+ * of several processes that start at once one makes them. @throws EngineError when a kept key is cut short or no key at all, or the folder can't be made.
  */
 export function loadKeys(config: Pick<Config, 'dataDir' | 'tokenKeys' | 'hashKey'>): Keys {
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  makeDataDir(config.dataDir);
   return {
     tokenKeys: config.tokenKeys ?? [kept(join(config.dataDir, TOKEN_KEY_FILE))],
     hashKey: Buffer.from(config.hashKey ?? kept(join(config.dataDir, HASH_KEY_FILE))),
   };
 }
+
+/** One line of plain text, as `make` writes it or somebody brought it; what is no text is no key. */
+const WHOLE = /^[\x20-\x7e]{43,}$/;
 
 function kept(file: string): string {
   const read = (): string | undefined => {
@@ -38,11 +43,11 @@ function kept(file: string): string {
     }
   };
   const key = read() ?? (make(file), read());
-  if (key === undefined || key.length < 43) throw new Error(`${file} is not a whole key: put back the one this installation was started with`);
+  if (key === undefined || !WHOLE.test(key)) throw new EngineError('DATA_DIR', `${file} is not a whole key: put back the one this installation was started with; it was left as it is`);
   return key;
 }
 
-/** The hash key of this configuration as it is, set or kept; `undefined` where it is neither: none is made. @throws Error when a kept key is cut short */
+/** The hash key of this configuration as it is, set or kept; `undefined` where it is neither: none is made. @throws EngineError when a kept key is cut short or no key at all */
 export function findHashKey(config: Pick<Config, 'dataDir' | 'hashKey'>): Buffer | undefined {
   if (config.hashKey !== undefined) return Buffer.from(config.hashKey);
   const file = join(config.dataDir, HASH_KEY_FILE);

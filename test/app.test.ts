@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -48,6 +48,35 @@ test('a foreign file ends it and stays as it was', async ({ dir }) => {
     assert.ok(!errors.includes('    at '), 'no stack');
     assert.deepEqual(readFileSync(file), before);
     rmSync(file);
+  }
+});
+
+test('a data folder that is a file, or a key that is cut short, ends it with what to change and no stack', async ({ dir }) => {
+  const file = join(dir, 'file');
+  writeFileSync(file, '');
+  const folder = await runs({ PORT: '0', DATA_DIR: file });
+  assert.deepEqual([folder.code, folder.errors.split(';')[0]], [1, `DATA_DIR: ${file} is no folder that can be used: a file stands there`]);
+  writeFileSync(join(dir, 'hash.key'), 'short');
+  const key = await runs({ PORT: '0', DATA_DIR: dir });
+  assert.deepEqual(key, { code: 1, errors: `DATA_DIR: ${join(dir, 'hash.key')} is not a whole key: put back the one this installation was started with; it was left as it is\n` });
+});
+
+test('without the key that its log was made with it does not start, and makes up no other', async ({ dir }) => {
+  const engines = await openTestEngines();
+  try {
+    const service = await startService({ dataDir: dir, engines, catalogue: CATALOGUE });
+    await service.close();
+    const other = await runs({ ...service.settings, HASH_KEY: 'k'.repeat(43) });
+    assert.equal(other.code, 1);
+    assert.match(other.errors, /^HASH_KEY: this is not the key that the event log was made with: /);
+    if (engines.servers.has('eventstoredb')) return;
+    rmSync(join(dir, 'hash.key'));
+    const lost = await runs(service.settings);
+    assert.equal(lost.code, 1);
+    assert.match(lost.errors, /^HASH_KEY: the key that the event log was made with is missing: put .*\n$/);
+    assert.ok(!existsSync(join(dir, 'hash.key')));
+  } finally {
+    await engines.close();
   }
 });
 

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
-import { loadKeys } from '../src/keys.js';
+import { findHashKey, loadKeys } from '../src/keys.js';
 
 const test = suite<{ dir: string }>('keys');
 test.before.each((context) => {
@@ -32,9 +32,19 @@ test('a key cut short is refused, and left as it is', ({ dir }) => {
   assert.equal(readFileSync(join(dir, 'token.key'), 'utf8'), 'short');
 });
 
-test('a folder that can’t be used is an error', ({ dir }) => {
+test('a file that is no key at all is refused, and left as it is', ({ dir }) => {
+  const foreign = Buffer.from('\u0001\u00ff a picture, not a key '.repeat(10));
+  writeFileSync(join(dir, 'hash.key'), foreign);
+  assert.throws(() => loadKeys({ dataDir: dir }), /^EngineError: DATA_DIR: .*hash\.key is not a whole key: put back .*; it was left as it is$/);
+  assert.throws(() => findHashKey({ dataDir: dir }), /hash\.key is not a whole key/);
+  assert.deepEqual(readFileSync(join(dir, 'hash.key')), foreign);
+});
+
+test('a folder that can’t be used is an error that says what to change', ({ dir }) => {
   writeFileSync(join(dir, 'file'), '');
-  assert.throws(() => loadKeys({ dataDir: join(dir, 'file') }));
+  for (const dataDir of [join(dir, 'file'), join(dir, 'file', 'below')]) {
+    assert.throws(() => loadKeys({ dataDir }), (error: Error) => error.message.startsWith(`DATA_DIR: ${dataDir} is no folder that can be used: a file stands there; name another one`));
+  }
 });
 
 test.run();

@@ -10,7 +10,8 @@ import { resendGift } from '../commands/resendGift.js';
 import { giftIdOf } from '../domain/giftIds.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { Refusal } from '../domain/refusal.js';
-import { loadKeys } from '../keys.js';
+import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';
+import { findHashKey, loadKeys } from '../keys.js';
 import { commandLineContext } from './caller.js';
 import { withStores } from './engines.js';
 import { neededReason, outputOptions } from './exports.js';
@@ -136,6 +137,7 @@ async function runTicket(terminal: Terminal, { name, check, run, done, already }
   if (giftId === undefined) throw refusalInWords(new Refusal('gift_not_found'));
   const context = commandLineContext();
   const view = await withStores(terminal, async ({ events, models: { gifts, accounts }, config }) => {
+    await refuseUnlessHashKeyFits(events, findHashKey(config));
     const deps: ReassignDeps = { events, gifts, accounts, hash: keyedHash(loadKeys(config).hashKey) };
     const { own } = await run(deps, giftId, context, flags, reason);
     return careView(deps, giftId, own);

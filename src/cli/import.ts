@@ -9,7 +9,8 @@ import type { ImportChange } from '../commands/import/plan.js';
 import { loadConfig } from '../config.js';
 import { openEventStore } from '../engines.js';
 import { keyedHash } from '../domain/keyedHash.js';
-import { loadKeys } from '../keys.js';
+import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';
+import { findHashKey, loadKeys } from '../keys.js';
 import { commandLineCaller } from './caller.js';
 import { progressBar } from './progress.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
@@ -49,10 +50,11 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
   const prune = pruneOf(flags);
   const config = loadConfig(terminal.env);
   const parsed = parse(file, await readText(terminal, file));
-  const hash = keyedHash(loadKeys(config).hashKey);
   const events = await openEventStore(config);
   const progress = progressBar(terminal.stderr, { doing: 'importing', unit: 'entries' });
   try {
+    await refuseUnlessHashKeyFits(events, findHashKey(config));
+    const hash = keyedHash(loadKeys(config).hashKey);
     const report = await importCatalogue({ events, hash, now: currentTime }, parsed, {
       by: commandLineCaller(),
       signal: terminal.signal,

@@ -59,7 +59,7 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
     const logId = await restoreInto(config.dataDir, async (target) => {
       const words = { compare: 'restoring', copy: 'restoring', verify: 'reading back' };
       const now = currentTime();
-      await restoreLog(target, { path, backup, by: commandLineCaller(), reason, now, signal, onProgress: ({ step, events }) => bars.show(words[step], events, backup.events) });
+      await restoreLog(target, { path, backup, by: commandLineCaller(), reason, ...(flags.withoutKey === true ? { withoutKey: true } : {}), now, signal, onProgress: ({ step, events }) => bars.show(words[step], events, backup.events) });
       return target.logId;
     });
     bars.clear();

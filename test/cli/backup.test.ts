@@ -212,6 +212,7 @@ test('bad input for a restore: no reason, no file, a folder, data that is there,
   const withoutKey = await gift({ DATA_DIR: fresh, MONGODB_URL: 'mongodb://127.0.0.1:1/other' }, [...RESTORE(file), '--without-key']);
   assert.is(withoutKey.code, 0);
   assert.match(withoutKey.out, /name an empty database in MONGODB_URL/);
+  assert.equal((await logOf(fresh)).map(({ data }) => (data as { without_key?: boolean }).without_key).at(-1), true, 'so that another key may follow');
 });
 
 test('a backup made where the key was not known says so, and is restored without asking for it', async ({ data, file, fresh }) => {

@@ -45,6 +45,16 @@ test('what was imported goes to standard output, by array; nothing to standard e
   assert.match(first?.metadata.by.user ?? '', /^cli:[^@]+@.+$/);
 });
 
+test('without the key that the log was made with nothing is imported: codes would be handed out twice', async ({ dir, file }) => {
+  await gift(dir, ['import', file]);
+  const before = (await eventsIn(dir)).length;
+  rmSync(join(dir, 'data', 'hash.key'));
+  const { code, out, err } = await gift(dir, ['import', file]);
+  assert.equal([code, out], [1, '']);
+  assert.match(err, /^gift: HASH_KEY: the key that the event log was made with is missing: put the installation's hash\.key into DATA_DIR/);
+  assert.equal([(await eventsIn(dir)).length, readdirSync(join(dir, 'data')).includes('hash.key')], [before, false]);
+});
+
 test('standard input is read where the file is -', async ({ dir }) => {
   const bom = `\uFEFF${JSON.stringify(wholeFile())}`;
   const stdin = Readable.from([Buffer.from(bom).subarray(0, 100), Buffer.from(bom).subarray(100)]);

@@ -13,6 +13,8 @@ export interface RestoreOptions {
   readonly backup: Backup;
   readonly by: Caller;
   readonly reason: string;
+  /** The log's HASH_KEY is lost: it goes on with another. */
+  readonly withoutKey?: true;
   /** ISO 8601, UTC. */
   readonly now: string;
   readonly signal?: AbortSignal;
@@ -23,14 +25,15 @@ export interface RestoreOptions {
  * Restores into an empty log: copies, reads back, compares with the backup's hash, and then appends `LogRestored`.
  * @throws BackupDamagedError when the file is not what it was when it was checked; CopyRefusedError, CopyInterruptedError
  */
-export async function restoreLog(target: EventStore, { path, backup, by, reason, now, signal, onProgress }: RestoreOptions): Promise<void> {
+export async function restoreLog(target: EventStore, { path, backup, by, reason, withoutKey, now, signal, onProgress }: RestoreOptions): Promise<void> {
   const copied = await copyLog(
     { source: backupSource(path, backup), target },
     { seal: false, ...(signal === undefined ? {} : { signal }), ...(onProgress === undefined ? {} : { onProgress }) },
   );
   if (copied.hash !== backup.hash) throw new BackupDamagedError('has been altered since it was checked');
   const { log_id, events, position, hash, begun_at } = backup;
-  const restored: LogRestored = { type: 'LogRestored', data: { from_log_id: log_id, to_log_id: target.logId, events, position, hash, backed_up_at: begun_at, reason } };
+  const data = { from_log_id: log_id, to_log_id: target.logId, events, position, hash, backed_up_at: begun_at, reason };
+  const restored: LogRestored = { type: 'LogRestored', data: withoutKey === undefined ? data : { ...data, without_key: withoutKey } };
   const commandId = randomUUID();
   await target.append(RESTORED_STREAM, recordable([restored], { commandId, correlationId: commandId, by, now }), 'any');
 }
