@@ -31,7 +31,7 @@ const rules = (parse(textOf('deploy/prometheus-alerts.yml'), { strict: true, uni
 const dashboard = JSON.parse(textOf('deploy/grafana-dashboard.json')) as { title: string; uid: string; panels: Panel[]; templating: { list: { name: string; definition?: string }[] } };
 
 /** PromQL's own words that are used here (https://prometheus.io/docs/prometheus/latest/querying/). */
-const WORDS = new Set(['sum', 'min', 'max', 'count', 'rate', 'increase', 'histogram_quantile', 'predict_linear', 'vector', 'time', 'or', 'by', 'label_values']);
+const WORDS = new Set(['sum', 'min', 'max', 'count', 'rate', 'increase', 'histogram_quantile', 'predict_linear', 'vector', 'time', 'or', 'and', 'unless', 'by', 'label_values']);
 /** What Prometheus itself adds to every target. */
 const PROMETHEUS_OWN = new Set(['up']);
 
@@ -45,8 +45,8 @@ function metricsOf(query: string): string[] {
     else if (sign in pairs && open.pop() !== pairs[sign]) throw new Error(`brackets of ${query}`);
   }
   if (open.length > 0) throw new Error(`brackets of ${query}`);
-  // Labels stand in braces, behind `by`, and behind the comma of label_values; durations in brackets.
-  const bare = outside.replaceAll(/\{[^}]*\}|\[[^\]]*\]|by \([^)]*\)/g, ' ').replaceAll(/label_values\((\w+), \w+\)/g, '$1');
+  // Labels stand in braces, behind `by` and `on`, and behind the comma of label_values; durations in brackets.
+  const bare = outside.replaceAll(/\{[^}]*\}|\[[^\]]*\]|(?:by|on) \([^)]*\)/g, ' ').replaceAll(/label_values\((\w+), \w+\)/g, '$1');
   return [...bare.matchAll(/(?<![\w.])[a-z_][a-z0-9_]*/gi)].map(([word]) => word).filter((word) => !WORDS.has(word) && !/^e\d/.test(word));
 }
 
