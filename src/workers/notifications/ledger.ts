@@ -2,6 +2,8 @@
  * Who sends what to whom, claimed before it is sent: SMS and push providers know no idempotency keys. A record a telling; losing them loses no
  * message and repeats none, since what is not found here is looked up at the provider.
  */
+import { randomUUID } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Records } from '../../ports/readStore.js';
 import type { SendReply } from '../messages.js';
 import { TroubleError } from '../trouble.js';
@@ -11,12 +13,17 @@ export interface Claim {
   readonly to: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
+  /** Names this claim. Absent: made by what Twilio told, or before claims were named. */
+  readonly by?: string;
+  /** Nothing was sent on it, and nobody holds it any more. It is not deleted: a deletion that the records carry out late would take away the next claim. */
+  readonly givenUp?: true;
   /** The provider's answer; absent: it is being asked, or nobody knows what it answered. */
   readonly reply?: SendReply;
 }
 
 /** The ledger, by `tellingKey`. Everything throws UnavailableError when the records can't be reached. */
 export interface Ledger {
+  /** A claim on which this process certainly sent nothing is given up by it. */
   find(telling: string): Promise<Claim | undefined>;
   /**
    * Sends at most once: claims the telling, then runs `send`. What certainly sent nothing gives the claim up; an unknown outcome keeps it.
@@ -35,6 +42,8 @@ export interface Ledger {
 
 const KEPT_MS = 48 * 3_600_000;
 const SINCE_KEY = 'sendLedger';
+/** Claims without a message that a process keeps in mind, while the records do not answer. */
+const REMEMBERED = 10_000;
 
 /** The ledger in the records. `now`: milliseconds since the epoch. @throws UnavailableError */
 export async function openLedger(records: Records, now: () => number): Promise<Ledger> {
@@ -43,15 +52,41 @@ export async function openLedger(records: Records, now: () => number): Promise<L
   /** Since when it has been kept: what was asked for later and isn't in it has never been begun. */
   await records.put(SINCE_KEY, now(), { expected: 0 });
 
-  const find = async (telling: string): Promise<Claim | undefined> => (await records.get<Claim>(keyOf(telling)))?.value;
+  /** Claims that may stand in the records and on which nothing was sent, by telling: only we know. */
+  const unsent = new LRUCache<string, string>({ max: REMEMBERED });
+
+  const find = async (telling: string): Promise<Claim | undefined> => {
+    const record = await records.get<Claim>(keyOf(telling));
+    if (record === undefined || record.value.reply !== undefined) return record?.value;
+    if (record.value.givenUp === true) return undefined;
+    if (record.value.by === undefined || record.value.by !== unsent.get(telling)) return record.value;
+    return (await giveUp(telling, record.value, record.version)) === undefined ? find(telling) : undefined;
+  };
+
+  const giveUp = (telling: string, claim: Claim, version: number): Promise<number | undefined> =>
+    records.put(keyOf(telling), { ...claim, givenUp: true }, { expected: version, expiresAt: now() + KEPT_MS });
+
+  /** @returns its version; `undefined`: another one stands there */
+  const make = async (telling: string, claim: Claim): Promise<number | undefined> => {
+    const expiresAt = now() + KEPT_MS;
+    const version = await records.put(keyOf(telling), claim, { expected: 0, expiresAt });
+    if (version !== undefined) return version;
+    const record = await records.get<Claim>(keyOf(telling));
+    if (record?.value.givenUp !== true || record.value.reply !== undefined) return undefined;
+    return records.put(keyOf(telling), claim, { expected: record.version, expiresAt });
+  };
 
   return {
     find,
 
     async once(telling, to, send, sentNothing) {
       const key = keyOf(telling);
-      const claim: Claim = { to, at: now() };
-      const version = await records.put(key, claim, { expected: 0, expiresAt: now() + KEPT_MS });
+      const by = randomUUID();
+      const claim: Claim = { to, at: now(), by };
+      const version = await make(telling, claim).catch((error: unknown) => {
+        unsent.set(telling, by);
+        throw error;
+      });
       if (version === undefined) {
         const reply = (await find(telling))?.reply;
         if (reply !== undefined) return reply;
@@ -61,8 +96,7 @@ export async function openLedger(records: Records, now: () => number): Promise<L
       try {
         reply = await send();
       } catch (error) {
-        // A claim that can't be given up only costs a look-up.
-        if (sentNothing(error)) await records.delete(key, version).catch(() => false);
+        if (sentNothing(error)) await giveUp(telling, claim, version).catch(() => void unsent.set(telling, by));
         throw error;
       }
       // The answer matters more than the note of it.
@@ -83,6 +117,7 @@ export async function openLedger(records: Records, now: () => number): Promise<L
     async release(telling, before) {
       const record = await records.get<Claim>(keyOf(telling));
       if (record === undefined) return true;
+      if (record.value.givenUp === true && record.value.reply === undefined) return true;
       if (record.value.reply !== undefined || record.value.at >= before) return false;
       return records.delete(keyOf(telling), record.version);
     },

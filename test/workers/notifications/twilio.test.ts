@@ -230,8 +230,39 @@ test('records that fail keep what was sent from being sent again', async ({ serv
   assert.is((await sms.send(request)).outcome, 'sent');
   await rejects(sms.send(request), TroubleError, /somebody has begun/);
   assert.is((await sms.lookUp(about(request))).outcome, 'sent');
-  const stuck = await open(server, { ...records, delete: async () => Promise.reject(new Error('down')) }, { apiUrl: 'http://127.0.0.1:2' });
+  const failingToo: Records = { ...records, put: async (key, value, options) => ((value as { givenUp?: true }).givenUp === undefined ? records.put(key, value, options) : Promise.reject(new Error('down'))) };
+  const stuck = await open(server, failingToo, { apiUrl: 'http://127.0.0.1:2' });
   await rejects(stuck.send(ask()), TroubleError, /did not answer/);
+});
+
+test('a claim of whose storing no answer came holds up nobody: nothing was sent on it', async ({ server, records }) => {
+  const request = ask();
+  const lost = { answers: 1, withdrawals: 1 };
+  const sms = await open(server, {
+    ...records,
+    async put(key, value, options) {
+      if ((value as { givenUp?: true }).givenUp === true && lost.withdrawals-- > 0) throw new UnavailableError('down');
+      const version = await records.put(key, value, options);
+      if (key.startsWith('send/') && lost.answers-- > 0) throw new UnavailableError('no answer', { outcomeUnknown: true });
+      return version;
+    },
+  });
+  await rejects(sms.send(request), UnavailableError, /no answer/);
+  await rejects(sms.lookUp(about(request)), UnavailableError, /down/);
+  assert.equal(await sms.lookUp(about(request)), { outcome: 'never' });
+  assert.is((await sms.send(request)).outcome, 'sent');
+  assert.is((await sms.lookUp(about(request))).outcome, 'sent');
+  assert.is(server.sent(request.launch_url), 1);
+
+  // Nor one that could not be given up after nothing was sent.
+  const other = ask();
+  lost.withdrawals = 1;
+  once(server, { kind: 'limited', retryAfter: '1' });
+  await rejects(sms.send(other), NotNowError, /limits/);
+  now += 2_000;
+  assert.equal(await sms.lookUp(about(other, now - 2_010)), { outcome: 'never' });
+  assert.is((await sms.send(other)).outcome, 'sent');
+  assert.is(server.sent(other.launch_url), 1);
 });
 
 test('what is over a limit waits and is let through later; nothing is dropped, nothing counted twice', async ({ server, records }) => {
