@@ -13,6 +13,8 @@ export interface NotificationWork {
   readonly index: number;
   /** The gift can't be used any more: nobody is to be told of it who has not been. */
   readonly cancelled?: true;
+  /** The gift was issued in one append with something else, which may be its cancellation and come later in the feed: its stream is read before anybody is told. */
+  readonly together?: true;
   /** The gift's issue, or the start of telling. */
   readonly last: Seen;
 }

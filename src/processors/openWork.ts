@@ -15,6 +15,7 @@ import { openRefundHolds } from './refundHolds.js';
 import { openRetellings } from './retellings.js';
 import { seenOf } from './seen.js';
 import type { OpenWork, Reopening } from './work.js';
+import { issueCommand } from './writing.js';
 
 /** What is open, and where the feed stood before it was. */
 interface Entry<W> {
@@ -146,7 +147,7 @@ export function openWork(from: Position | undefined): OpenWork {
     if (entry.reopening !== undefined) return move(data.transaction_id, event);
     const giftId = after(event.stream, 'gift-');
     const { work, intents } = reactToNotification(undefined, { type: 'GiftIssued', data }, giftId, seenOf(event));
-    if (work !== undefined) notifications.set(giftId, work);
+    if (work !== undefined) notifications.set(giftId, event.metadata.commandId === issueCommand(giftId) ? work : { ...work, together: true });
     move(data.transaction_id, event);
     return intents;
   };
@@ -216,9 +217,7 @@ export function openWork(from: Position | undefined): OpenWork {
       position = event.position;
       return intents;
     },
-    lookedAt(at) {
-      position = at;
-    },
+    lookedAt: (at) => void (position = at),
     *resume() {
       for (const [transactionId, { work }] of purchases) {
         if (work === undefined) yield { do: 'reopen', transactionId };

@@ -12,7 +12,7 @@ import { ConflictError, type EventStore, type Position, type RecordedEvent } fro
 import { refundMoney, type RefundMoneyDeps } from './refundMoney.js';
 import { GiveUpError } from './retry.js';
 import { seenOf } from './seen.js';
-import type { Reason, Writer } from './writing.js';
+import { issueCommand, type Reason, type Writer } from './writing.js';
 
 /** What refunding works with. */
 export interface RefundDeps extends RefundMoneyDeps {
@@ -128,7 +128,7 @@ async function cancelGift({ events, writer }: RefundDeps, giftId: string, issue:
     const found = fold(giftAggregate, history as readonly Happened<GiftEvent>[]);
     if (found.status === 'none') {
       // Paid for, and not issued yet: then the issue is next, and its cancellation after that.
-      await writer.append(stream, issue(), 'none', { ...reason, commandId: `issue-${giftId}` });
+      await writer.append(stream, issue(), 'none', { ...reason, commandId: issueCommand(giftId) });
       continue;
     }
     const decided = cancelForRefund(found, asked);

@@ -22,7 +22,7 @@ import type { ProcessTally } from './status.js';
 import { tell, type TellDeps, tellMemory } from './tellStep.js';
 import type { Reopening } from './work.js';
 import { walletPayments } from './walletPayments.js';
-import { writer as openWriter } from './writing.js';
+import { issueCommand, writer as openWriter } from './writing.js';
 
 const CHARGES_AT_ONCE = 128;
 const GIFTS_AT_ONCE = 128;
@@ -192,7 +192,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
         parkAs: { name: 'purchase', entity: transactionId, step: 'issue' },
         cause: () => open.purchase(transactionId)?.last,
         // That it stands there already, by whomever, is just as well.
-        run: async () => void (await writer.append(giftStream(giftId), event, 'none', { commandId: `issue-${giftId}`, cause: last })),
+        run: async () => void (await writer.append(giftStream(giftId), event, 'none', { commandId: issueCommand(giftId), cause: last })),
       });
     }
     if (end < purchase.receivers.length) setImmediate(issueSlice, transactionId, end);

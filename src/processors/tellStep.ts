@@ -1,5 +1,6 @@
 /** Tells one receiver: claims it in the notification's stream, asks for it to be sent, records the answer. Never sends what may have been sent. */
 import { fold, type Happened } from '../domain/decider.js';
+import { giftStream } from '../domain/gift.js';
 import { type Channel, type Notification, notificationAggregate, type NotificationEvent, type NotificationFailed, type NotificationSent, notificationStream } from '../domain/notification.js';
 import type { GiftsPurchased, PurchaseReceiver } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
@@ -58,7 +59,8 @@ export interface FirstTelling extends Omit<Telling, 'attempt' | 'askedBy' | 'rec
 
 /** Tells for the first time. @throws Error: try again; while it stays unknown whether the receiver was told, a plain one, so that it is parked in the end. */
 export async function tell(deps: TellDeps, { giftId, work, purchase }: FirstTelling, memory: TellMemory): Promise<void> {
-  const telling: Telling = { giftId, attempt: 1, receiver: purchase.receivers[work.index] ?? {}, purchase, ...(work.cancelled === true ? { stopped: CANCELLED } : {}) };
+  const cancelled = work.cancelled === true || (work.together === true && (await deps.events.read(giftStream(giftId))).some(({ type }) => type === 'GiftCancelled'));
+  const telling: Telling = { giftId, attempt: 1, receiver: purchase.receivers[work.index] ?? {}, purchase, ...(cancelled ? { stopped: CANCELLED } : {}) };
   const fresh = memory.tries++ === 0 && work.stage === 'due';
   let standing = fresh ? undefined : await read(deps.events, giftId);
   if (standing === undefined) {

@@ -10,6 +10,9 @@ const PROCESS_USER = 'system:purchase-process';
 
 const REPEATS_OF_UNKNOWN = 3;
 
+/** The command of a gift's issue, where nothing else is appended with it. */
+export const issueCommand = (giftId: string): string => `issue-${giftId}`;
+
 /** Why an event is appended. */
 export interface Reason {
   /** Names the step and its entity; the same whoever does it, however often. */

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { chances, faultyBus, seeds } from '../support/faultyBus.js';
-import { type Bought, type House, phone } from '../support/house.js';
+import { type Bought, hoursAgo, type House, phone } from '../support/house.js';
 import { houseWithProvidersSuite } from '../support/houseSuite.js';
 import { buyForThree as buy, checkLedgers, checkParked, isSettled } from '../support/ledgers.js';
 import { faultsByChance } from '../support/realProviders.js';
@@ -129,6 +129,17 @@ test('a purchase found only after a day is looked up, never charged again', asyn
   await house.until(async () => (await house.types(`transaction-${transactionId}`)).includes('PaymentCharged'));
   assert.is(providers.stripe.charges(transactionId), 1);
   assert.is(providers.stripe.asked.filter(isCreate).length, 1);
+});
+
+test('what costs nothing is asked for however late: there is nothing to look up', async ({ house, providers }) => {
+  const bought = await house.buy([{}], { price: 0 });
+  const stream = `transaction-${bought.transactionId}`;
+  await house.append(stream, 'ChargeStarted', { amount: 0, payment_reference: 'pm_card_visa', kind: 'card', prepaid: false }, hoursAgo(21));
+  await house.work(await providers.workers(house.deps.records));
+  house.process();
+  await house.until(async () => (await house.all('PaymentCharged', 'WorkParked')).length > 0);
+  assert.equal(await house.types(stream), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged']);
+  assert.equal(providers.stripe.intents, []);
 });
 
 test.run();

@@ -77,6 +77,35 @@ test('of a gift that is cancelled in the append that issues it nobody is told', 
   assert.is(sentIn(house), 0);
 });
 
+test('nor where the reader of the log sees its issue long before its end', async ({ house }) => {
+  await house.work();
+  const events: EventStore = {
+    ...house.events,
+    append: async (stream, all, expected) => {
+      const together = all.flatMap((event) => {
+        if (event.type !== 'GiftIssued') return [event];
+        const issued = { ...event, metadata: { ...event.metadata, commandId: 'provider-refund-t' } };
+        return [issued, { ...issued, id: randomUUID(), type: 'GiftCancelled', data: { reason: 'x', refund_id: 'r' } }];
+      });
+      return house.events.append(stream, together, expected);
+    },
+    async *follow(...args) {
+      for await (const { events: all, position, caughtUp } of house.events.follow(...args)) {
+        for (const event of all.slice(0, -1)) {
+          yield { events: [event], position: event.position, caughtUp: false };
+          await sleep(100);
+        }
+        yield { events: all.slice(-1), position, caughtUp };
+      }
+    },
+  };
+  house.process({ events });
+  await house.buy([phone(1), phone(2)]);
+  await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 2);
+  assert.equal((await house.all('NotificationSent', 'NotificationFailed')).map(({ data }) => (data as { cause?: string }).cause), ['gift is cancelled', 'gift is cancelled']);
+  assert.is(sentIn(house), 0);
+});
+
 test('while a refund decides on a gift nobody is told of it; who keeps theirs is told as soon as it has', async ({ house }) => {
   await house.work();
   const bought = await house.buy([phone(1), phone(2)]);
