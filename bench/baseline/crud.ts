@@ -5,11 +5,11 @@
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import Router from '@koa/router';
-import Database from 'better-sqlite3';
 import Koa from 'koa';
 import bodyParser from 'koa-bodyparser';
+import { Sqlite } from '../../src/adapters/embedded/driver.js';
 
-const database = new Database(process.env['DATABASE'] ?? '');
+const database = new Sqlite(process.env['DATABASE'] ?? '');
 database.pragma('journal_mode = WAL');
 database.pragma('synchronous = FULL');
 database.exec('CREATE TABLE gifts (id TEXT PRIMARY KEY, redeemed INTEGER NOT NULL DEFAULT 0, redemption_id TEXT, location_id TEXT, redeemed_at TEXT) WITHOUT ROWID');

@@ -6,7 +6,8 @@ import { createHash } from 'node:crypto';
 import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
-import Database from 'better-sqlite3';
+import type { Database } from 'better-sqlite3';
+import { Sqlite } from './driver.js';
 import { DataFileError } from './sqlite.js';
 
 /** Socket addresses hold 104 bytes on some systems, the closing zero included. */
@@ -79,10 +80,10 @@ export function openPlace(dir: string): Place {
   };
 }
 
-function openLock(dir: string, file: string): Database.Database {
+function openLock(dir: string, file: string): Database {
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
-    return new Database(file, { timeout: 0 });
+    return new Sqlite(file, { timeout: 0 });
   } catch (error) {
     throw new DataFileError(file, `can't be made (${(error as Error).message})`, 'check that the folder exists and that this user may write there', { cause: error });
   }

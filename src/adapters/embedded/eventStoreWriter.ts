@@ -1,9 +1,9 @@
 /** The main thread's side of the writing thread: gathers the appends of one tick, sends them in one message, and hands out the answers. */
 import { Worker } from 'node:worker_threads';
-import Sqlite from 'better-sqlite3';
 import type { Appended, ExpectedRevision, NewEvent, StreamAppend } from '../../ports/eventStore.js';
 import { ConflictError, EventTooLargeError, LogSealedError, MAX_APPEND_BYTES } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { Sqlite } from './driver.js';
 import type { AppendOutcome, AppendRequest } from './eventStoreCommit.js';
 import { GROUP, sizeOf } from './eventStoreCommit.js';
 import { positionOf } from './eventStoreLog.js';

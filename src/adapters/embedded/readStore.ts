@@ -1,10 +1,10 @@
 /** The embedded read store: documents and records in one SQLite file, read on the main thread, written on another. */
 import { resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import Sqlite from 'better-sqlite3';
 import type { Position } from '../../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { Sqlite } from './driver.js';
 import { gather } from './gather.js';
 import { openRecords } from './records.js';
 import { openReader, READ_STORE_FILE } from './readStoreFile.js';

@@ -1,9 +1,9 @@
 /** Reads documents on the main thread: SQLite answers from its cache in microseconds, less than a message to another thread takes. */
 import { setImmediate as turn } from 'node:timers/promises';
-import Sqlite from 'better-sqlite3';
 import type { Database, Statement } from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
 import type { Body, CollectionSpec, Query, StoredDocument } from '../../ports/readStore.js';
+import { Sqlite } from './driver.js';
 import { layoutOf } from './readStoreLayout.js';
 import type { Layout, SqlScalar } from './readStoreLayout.js';
 import { pageOf, whereOf } from './readStoreQuery.js';

@@ -2,8 +2,8 @@
  * Reads of one turn of the event loop share a snapshot: to begin and to end one costs SQLite more than to read a document in it.
  * A snapshot lasts until the turn ends or `renew` is called, whichever is first; so nobody waits for it, and it hides nothing for longer.
  */
-import Sqlite from 'better-sqlite3';
 import type { Database } from 'better-sqlite3';
+import { Sqlite } from './driver.js';
 
 /** The snapshot of a connection that only reads. */
 export interface Snapshot {

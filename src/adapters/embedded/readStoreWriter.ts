@@ -1,6 +1,6 @@
 /** The writer of the embedded read store: takes requests in their order and commits them in groups. Runs on a thread of its own. */
-import Sqlite from 'better-sqlite3';
 import type { Database } from 'better-sqlite3';
+import { Sqlite } from './driver.js';
 import type { Answer, Fault, Numbered, WriterRequest } from './readStoreMessages.js';
 import { recordsTable } from './records.js';
 import { DOCUMENTS_CHANGED, tablesOf } from './readStoreTables.js';

@@ -1,9 +1,9 @@
 /** SQLite files of the embedded engines: opened with one set of settings, and only when they are ours and whole. */
 import { closeSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import type { Database } from 'better-sqlite3';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { Sqlite } from './driver.js';
 
 /**
  * A bound value in a range or a LIMIT. A bare `?` there has SQLite plan the statement anew each time that a value is bound, since this build of it

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readFileSync, writeFileSync } from 'node:fs';
-import Sqlite from 'better-sqlite3';
+import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStore.js';
 import { eventLogFile } from '../../../src/adapters/embedded/eventStoreLog.js';
 import { DataFileError } from '../../../src/adapters/embedded/sqlite.js';

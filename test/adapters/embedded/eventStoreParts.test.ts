@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import Sqlite from 'better-sqlite3';
+import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import type { AppendRequest } from '../../../src/adapters/embedded/eventStoreCommit.js';
 import { groupCommit } from '../../../src/adapters/embedded/eventStoreCommit.js';
 import { feed } from '../../../src/adapters/embedded/eventStoreFeed.js';

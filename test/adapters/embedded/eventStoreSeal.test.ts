@@ -1,10 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import { sealEventLog } from '../../../src/adapters/embedded/eventStoreLog.js';
 import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStore.js';
 import { LogSealedError } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import Sqlite from 'better-sqlite3';
 import { join } from 'node:path';
 import { eventStoreSealContract } from '../../contract/eventStoreSeal.js';
 import { event, events, eventsOf, failureOf, idsOf, newStream } from '../../support/eventStoreEvents.js';

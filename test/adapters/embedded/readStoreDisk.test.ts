@@ -1,9 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore.js';
 import { DataFileError } from '../../../src/adapters/embedded/sqlite.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';

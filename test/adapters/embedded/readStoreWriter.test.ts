@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import type { Database } from 'better-sqlite3';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import { openReader, openWriter, READ_STORE_FILE } from '../../../src/adapters/embedded/readStoreFile.js';
 import { layoutOf } from '../../../src/adapters/embedded/readStoreLayout.js';
 import type { Answer, Numbered, PackedBatch, WriterRequest } from '../../../src/adapters/embedded/readStoreMessages.js';

@@ -5,7 +5,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import Sqlite from 'better-sqlite3';
+import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import type { DatabaseOptions } from '../../../src/adapters/embedded/sqlite.js';
 import { DataFileError, openDatabase, unavailableOf } from '../../../src/adapters/embedded/sqlite.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
