@@ -1,6 +1,6 @@
 /** How the demo shows what it does: a line a step, each request with its answer, briefly. */
 
-const MAX_LINE = 150;
+const MAX_LINE = 170;
 
 /** One HTTP exchange. */
 export interface Exchange {
@@ -38,11 +38,13 @@ export function demoClient(url: string, print: (line: string) => void): DemoClie
       if (token !== undefined) headers['authorization'] = `Bearer ${token}`;
       if (body !== undefined) headers['content-type'] = 'application/json';
       if (key !== undefined) headers['idempotency-key'] = key;
-      print(cut(`   > ${method} ${path}${body === undefined ? '' : ` ${JSON.stringify(hidden(body))}`}`));
+      const keyed = key === undefined ? '' : ` (Idempotency-Key: ${key})`;
+      print(cut(`   > ${method} ${path}${keyed}${body === undefined ? '' : ` ${JSON.stringify(hidden(body))}`}`));
       const response = await fetch(url + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
       const text = await response.text();
       const answer = (response.headers.get('content-type') ?? '').includes('json') ? (JSON.parse(text) as Record<string, unknown>) : { text };
-      print(cut(`   < ${response.status} ${summary(answer)}`));
+      const replayed = response.headers.get('idempotent-replayed');
+      print(cut(`   < ${response.status}${replayed === null ? '' : ` (Idempotent-Replayed: ${replayed})`} ${summary(answer)}`));
       return { status: response.status, body: answer, headers: response.headers };
     },
   };
@@ -61,21 +63,22 @@ function hidden(body: object): object {
 function summary(answer: Record<string, unknown>): string {
   if (typeof answer['text'] === 'string') return answer['text'].replaceAll(/<style>.*?<\/style>/gs, '').replaceAll(/<[^>]*>|\s+/g, ' ').replaceAll(/ +/g, ' ').trim();
   if (typeof answer['access_token'] === 'string') return JSON.stringify({ token_type: answer['token_type'], expires_in: answer['expires_in'], access_token: '…' });
+  if (typeof answer['voucherType'] === 'string') return brief(answer);
   const { data, embedded, ...rest } = answer;
   const parts = [];
-  if (Array.isArray(data)) parts.push(`${data.length} entries, first ${brief(data[0])}`);
+  if (Array.isArray(data)) parts.push(`${data.length} ${data.length === 1 ? 'entry' : 'entries, first'} ${brief(data[0])}`);
   else if (data !== undefined) parts.push(brief(data));
   if (embedded !== undefined && !Array.isArray(embedded)) parts.push(`embedded ${brief(embedded)}`);
   if (parts.length === 0) parts.push(brief(rest));
   return parts.join(' ');
 }
 
-const TOLD = ['id', 'name', 'shortcode', 'sale_price', 'retail', 'gift_status', 'status_code', 'receiver_id', 'redeemed', 'location_id', 'gift_id', 'error', 'voucherType', 'segments', 'pins'];
+const TOLD = ['id', 'name', 'shortcode', 'sale_price', 'retail', 'gift_status', 'status_code', 'receiver_id', 'redeemed', 'location_id', 'gift_id', 'error', 'voucherType', 'expiresAt', 'giftId', 'segments', 'pins'];
 
 function brief(value: unknown): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? '';
   const shown = Object.entries(value).flatMap(([key, one]: [string, unknown]) => {
-    if (Array.isArray(one)) return [`${key}: ${one.length}`];
+    if (Array.isArray(one)) return one.length === 0 ? [] : [`${key}: ${one.length}`];
     return TOLD.includes(key) ? [`${key}: ${JSON.stringify(one)}`] : [];
   });
   return `{${shown.join(', ')}}`;

@@ -74,8 +74,9 @@ export async function walkThrough({ step, note, call }: DemoClient, told: (giftI
   step('Ben claims it, and generates its voucher: one code, shown in both formats.');
   expectStatus(await call('POST', `/api/v2/gifts/${sharedGift}/claim`, { token: ben }), 200);
   expectStatus(await call('GET', `/api/v2/gifts/${sharedGift}/voucher/options`, { token: ben }), 200);
-  expectStatus(await call('POST', `/api/v2/gifts/${sharedGift}/voucher`, { token: ben, body: { embed: ['voucher.segment'] } }), 200);
-  expectStatus(await call('POST', `/api/v2/gifts/${sharedGift}/voucher/claimed`, { token: ben }), 200);
+  const v1 = expectStatus(await call('POST', `/api/v2/gifts/${sharedGift}/voucher`, { token: ben, body: { embed: ['voucher.segment'] } }), 200);
+  const v2 = expectStatus(await call('POST', `/api/v2/gifts/${sharedGift}/voucher/claimed`, { token: ben }), 200);
+  note(`V1 embedded.vouchers[0].code: ${field(v1, 'embedded', 'vouchers', 0, 'code')}; V2 data[0].value: ${field(v2, 'data', 0, 'value')}`);
 
   return (url) =>
     [

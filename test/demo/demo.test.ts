@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { suite } from 'uvu';
+import { cleanEnv } from '../support/mainProcess.js';
+
+const test = suite('demo');
+const DEMO = new URL('../../src/demo/demo.js', import.meta.url).pathname;
+
+test('it walks through the main job, shows each request and answer on a line, keeps serving, and cleans up', async () => {
+  const child = spawn(process.execPath, [DEMO], { env: { ...cleanEnv(), PORT: '0' }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'close') as Promise<[number | null]>;
+  const lines: string[] = [];
+  let url = '';
+  for await (const line of createInterface({ input: child.stdout })) {
+    lines.push(line);
+    url = /to read: (\S+)\/docs$/.exec(line)?.[1] ?? '';
+    if (url !== '') break;
+  }
+  const told = lines.join('\n');
+  const [, dataDir = ''] = /Data folder: (\S+)/.exec(told) ?? [];
+  try {
+    assert.notEqual(url, '', told);
+    assert.equal((await fetch(`${url}/openapi.json`)).status, 200);
+    assert.ok(existsSync(dataDir));
+  } finally {
+    child.kill('SIGTERM');
+  }
+  assert.deepEqual([(await ended)[0], existsSync(dataDir)], [0, false]);
+
+  assert.deepEqual(lines.filter((line) => /^\d+\. /.test(line)).length, 10);
+  assert.equal(lines.filter((line) => line.startsWith('   > ')).length, lines.filter((line) => line.startsWith('   < ')).length);
+  assert.ok(lines.every((line) => !/^ {3}/.test(line) || line.length <= 170));
+  const keyed = /> POST \S+\/redemptions \(Idempotency-Key: demo-redeem-1\) \{"location_id".*\n {3}< 201 \{id: "(\w+)"[^]*> POST \S+\/redemptions \(Idempotency-Key: demo-redeem-1\) .*\n {3}< 201 \(Idempotent-Replayed: true\) \{id: "(\w+)"/.exec(told);
+  assert.ok(keyed !== null && keyed[1] === keyed[2], told);
+  assert.match(told, /< 405 \{error: "gift already redeemed\."\}/);
+  assert.match(told, /embedded \{vouchers: 1, segments: 1\}$/m);
+  assert.match(told, /voucher\/claimed\n {3}< 200 \{voucherType: "\w+", expiresAt: "[^"]+", .*giftId: "\w+"\}/);
+  assert.match(told, /V1 embedded\.vouchers\[0\]\.code: (\w+); V2 data\[0\]\.value: \1$/m);
+  for (const command of told.match(/^curl .*$/gm) ?? []) assert.ok(command.includes(url), command);
+});
+
+test('a folder with something in it is not used', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'gift-demo-test-'));
+  try {
+    writeFileSync(join(dir, 'mine'), '');
+    const child = spawn(process.execPath, [DEMO], { env: { ...cleanEnv(), PORT: '0', DATA_DIR: dir }, stdio: ['ignore', 'ignore', 'pipe'] });
+    let errors = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      errors += chunk.toString();
+    });
+    const [code] = (await once(child, 'close')) as [number | null];
+    assert.deepEqual([code, errors], [1, `DATA_DIR ${dir} is not empty: the demo wants a fresh one, or none\n`]);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
+
+test.run();
