@@ -77,6 +77,17 @@ export function timeZone(name: string): TimeZone {
   };
 }
 
+/**
+ * The instant that is looked back at (ISO 8601, UTC): that of the text, of a day its last; of the day that it is now, now, since what is to come nobody knows.
+ * @param now ISO 8601, UTC. @throws TimeError for a time to come, too
+ */
+export function pastInstant(zone: TimeZone, text: string, now: string): string {
+  const last = zone.instant(text, 'last');
+  if (last <= now) return last;
+  if (zone.instant(text, 'first') > now) throw new TimeError(`${shortened(text)} is still to come: it is ${now} now`);
+  return now;
+}
+
 function clockOf(name: string): Intl.DateTimeFormat {
   try {
     return new Intl.DateTimeFormat('en-GB', {

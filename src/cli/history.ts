@@ -15,7 +15,7 @@ import { type OpenedStores, withStores } from './engines.js';
 import { type SightFlags, accessRequest, cliAccess, outputOptions, sightOf, sightOptions } from './exports.js';
 import { csvLine, jsonLine, tableLines } from './output.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
-import { instantOf } from './times.js';
+import { pastInstantOf } from './times.js';
 
 interface HistoryFlags extends SightFlags {
   readonly asOf?: string;
@@ -50,7 +50,7 @@ Examples:
 async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags): Promise<void> {
   refuseOddFlags(flags);
   const sight = sightOf(flags);
-  const time = flags.asOf === undefined ? undefined : instantOf(flags.timeZone, flags.asOf, 'last', '--as-of');
+  const time = flags.asOf === undefined ? undefined : pastInstantOf(flags.timeZone, flags.asOf, '--as-of');
   await withStores(terminal, async (opened) => {
     const { events, models, config } = opened;
     const deps: HistoryDeps = { events, models: knownInLog(events, models, terminal.signal), hash: keyedHash(loadKeys(config).hashKey) };

@@ -1,5 +1,6 @@
 /** Times as options of subcommands. */
-import { TimeError, type TimeZone, timeZone } from '../audit/times.js';
+import { TimeError, type TimeZone, pastInstant, timeZone } from '../audit/times.js';
+import { currentTime } from '../clock.js';
 import { CommandFailure, EXIT } from './terminal.js';
 
 /** The zone of `--time-zone`. @throws CommandFailure */
@@ -7,10 +8,10 @@ export function zoneOf(name: string): TimeZone {
   return inWords('--time-zone', () => timeZone(name));
 }
 
-/** The instant that an option means: ISO 8601, UTC. @throws CommandFailure */
-export function instantOf(zone: string, text: string, edge: 'first' | 'last', option: string): string {
+/** The instant that an option looks back at: ISO 8601, UTC. @throws CommandFailure, for a time to come, too */
+export function pastInstantOf(zone: string, text: string, option: string): string {
   const its = zoneOf(zone);
-  return inWords(option, () => its.instant(text, edge));
+  return inWords(option, () => pastInstant(its, text, currentTime()));
 }
 
 /** Whether a text is a day such as `2026-05-04`. */

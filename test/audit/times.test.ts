@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { TimeError, timeZone } from '../../src/audit/times.js';
+import { TimeError, pastInstant, timeZone } from '../../src/audit/times.js';
 
 const test = suite('audit/times');
 const london = timeZone('Europe/London');
@@ -39,6 +39,16 @@ test('a day has its first and its last instant, also where the clock changes', (
 test('of an hour that is there twice the first is meant; one that is left out is as much later', () => {
   assert.is(london.instant('2026-10-25 01:30', 'first'), '2026-10-25T00:30:00.000Z');
   assert.is(london.instant('2026-03-29 01:30', 'first'), '2026-03-29T01:30:00.000Z');
+});
+
+test('what is looked back at is over, or under way', () => {
+  const now = '2026-05-04T12:30:00.000Z';
+  assert.is(pastInstant(london, '2026-05-03', now), '2026-05-03T22:59:59.999Z');
+  assert.is(pastInstant(london, '2026-05-04', now), now);
+  assert.is(pastInstant(london, '2026-05-04 13:30', now), now);
+  for (const text of ['2026-05-04 13:31', '2026-05-04T12:30:00.001Z', '2026-05-05']) {
+    assert.throws(() => pastInstant(london, text, now), (error: Error) => error instanceof TimeError && error.message === `"${text}" is still to come: it is ${now} now`, text);
+  }
 });
 
 test('what is no time or no zone is refused with one that is', () => {

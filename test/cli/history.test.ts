@@ -213,6 +213,7 @@ test('money that moved in a prepaid wallet stands there, of this purchase alone,
 });
 
 test('what can not be answered says why, and nothing is recorded', async () => {
+  const today = new Date().toISOString().slice(0, 10);
   const before = (await service.events.read(accessStream(new Date().toISOString()))).length;
   for (const [args, code, err] of [
     [['0'.repeat(20)], 1, /^gift: nothing is known of "0{20}": give a gift's id/],
@@ -222,10 +223,11 @@ test('what can not be answered says why, and nothing is recorded', async () => {
     [[id, '--as-of', 'soon'], 2, /^gift: --as-of: "soon" is not a time: give one such as 2026-05-04,/],
     [[id, '--as-of', '2026-05-04', '--time-zone', 'Mars'], 2, /^gift: --time-zone: "Mars" is not a time zone/],
     [[id, '--as-of', '1999-01-01'], 1, /there was no such gift/],
-    [[transactionId, '--as-of', '2100-01-01'], 1, /^gift: this transaction has 2 gifts: name one of them/],
-    [[id, '--as-of', '2100-01-01', '--viewer', 'nobody'], 1, /there was no user "nobody"/],
-    [[id, '--as-of', '2100-01-01', '--csv'], 2, /not as --csv/],
-    [[id, '--as-of', '2100-01-01', '--embed', 'nonsense'], 2, /--embed nonsense is unknown: message, redeemed/],
+    [[id, '--as-of', '2100-01-01'], 2, /^gift: --as-of: "2100-01-01" is still to come: it is 20/],
+    [[transactionId, '--as-of', today], 1, /^gift: this transaction has 2 gifts: name one of them/],
+    [[id, '--as-of', today, '--viewer', 'nobody'], 1, /there was no user "nobody"/],
+    [[id, '--as-of', today, '--csv'], 2, /not as --csv/],
+    [[id, '--as-of', today, '--embed', 'nonsense'], 2, /--embed nonsense is unknown: message, redeemed/],
     [[id, '--viewer', 'ann'], 2, /go with --as-of/],
     [[id, '--reason', ' '], 2, /--reason must not be empty/],
     [[id, '--reason', 'x'.repeat(501)], 2, /at most 500/],

@@ -12,7 +12,7 @@ import { giftEmbeddedSchema, giftExample, giftSchema } from '../schemas/gifts.js
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
 import type { Exported, OpsRoute } from './frame.js';
 import { ALL_RELATIONS, giftThen } from './giftThen.js';
-import { instantAsked, zoneParameter } from './ranges.js';
+import { pastInstantAsked, zoneParameter } from './ranges.js';
 import type { OpsDeps } from './deps.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
@@ -84,7 +84,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
         type: 'object',
         required: ['time'],
         properties: {
-          time: { type: 'string', maxLength: 64, description: 'A time (`2026-05-04T12:30:00Z`; without an offset it is of `time_zone`) or a day, of which the end is meant.' },
+          time: { type: 'string', maxLength: 64, description: 'A time (`2026-05-04T12:30:00Z`; without an offset it is of `time_zone`) or a day, of which the end is meant, or now where it has not ended. None that is still to come.' },
           ...zoneParameter,
           viewer: { type: 'string', minLength: 1, maxLength: 64, description: "A user's id: with whose eyes. Default: the owner's of then, or else the buyer's." },
         },
@@ -111,7 +111,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
       ],
       errors: ['gift_not_found'],
       async handle({ params, query, embeds }, { personal }) {
-        const time = instantAsked(query, query['time'] as string, 'last');
+        const time = pastInstantAsked(query, query['time'] as string, gifts.now());
         const { giftIds, purchase } = await named(params['giftId'] ?? '');
         const [giftId] = giftIds;
         if (giftId === undefined || giftIds.length > 1) throw new HttpError('schema', { message: `the id must name one gift: this transaction has ${giftIds.length}` });

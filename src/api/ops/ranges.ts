@@ -1,6 +1,6 @@
 /** Times and parts of the log as callers ask for them. */
 import { type LogRange, logRange } from '../../audit/range.js';
-import { DEFAULT_ZONE, TimeError, type TimeZone, timeZone } from '../../audit/times.js';
+import { DEFAULT_ZONE, TimeError, type TimeZone, pastInstant, timeZone } from '../../audit/times.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
 import type { Call, Schema } from '../route.js';
@@ -34,10 +34,10 @@ export function zoneAsked(query: Call['query']): TimeZone {
   return inWords(() => timeZone(query['time_zone'] as string));
 }
 
-/** The instant that a caller means. @throws HttpError `schema` */
-export function instantAsked(query: Call['query'], text: string, edge: 'first' | 'last'): string {
+/** The instant that a caller looks back at. @param now ISO 8601, UTC. @throws HttpError `schema`, for a time to come, too */
+export function pastInstantAsked(query: Call['query'], text: string, now: string): string {
   const zone = zoneAsked(query);
-  return inWords(() => zone.instant(text, edge));
+  return inWords(() => pastInstant(zone, text, now));
 }
 
 /** The range that a caller means. @throws HttpError `schema`; UnavailableError */

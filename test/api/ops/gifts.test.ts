@@ -85,6 +85,7 @@ test('what can not be answered says why', async () => {
   const now = new Date().toISOString();
   refused(await ask(`/ops/gifts/${id}/as-of`), 422, 'time is required');
   refused(await ask(`/ops/gifts/${id}/as-of?time=soon`), 422, '"soon" is not a time: give one such as 2026-05-04, 2026-05-04T12:30 or 2026-05-04T12:30:00Z');
+  assert.match((await ask(`/ops/gifts/${id}/as-of?time=2100-01-01`)).json.error as string, /^"2100-01-01" is still to come: it is 20/);
   refused(await ask(`/ops/gifts/${id}/as-of?time=${now}&time_zone=Mars`), 422, '"Mars" is not a time zone: give one such as Europe/London or UTC');
   refused(await ask(`/ops/gifts/${id}/as-of?time=${now}&viewer=nobody`), 422, 'viewer must be a user of that time');
   refused(await ask(`/ops/gifts/${transaction}/as-of?time=${now}`), 422, 'the id must name one gift: this transaction has 2');
