@@ -31,8 +31,9 @@ export async function logRange(events: EventStore, { zone, from, to, after }: Ra
   const last = to === undefined ? null : zone.instant(to, 'last');
   if (first !== null && last !== null && first > last) throw new TimeError(`from (${first}) is later than to (${last})`);
   const end = await events.end();
-  if (after !== undefined && (!/^\d+$/.test(after) || (end !== undefined && after.length !== end.length))) {
-    throw new TimeError(`after must be a position of this log${end === undefined ? '' : `, such as ${end}`}`);
+  // One beyond the end is another log's, or mistyped: nothing stands after it, which would pass for an export that has come to its end.
+  if (after !== undefined && (!/^\d+$/.test(after) || end === undefined || after.length !== end.length || after > end)) {
+    throw new TimeError(`after must be a position of this log${end === undefined ? ', which is empty' : `, such as ${end}`}`);
   }
   const through = last === null ? end : await positionAt(events, last);
   const begin = first === null ? undefined : await positionAt(events, new Date(Date.parse(first) - 1).toISOString());

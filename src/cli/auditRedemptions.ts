@@ -31,7 +31,7 @@ export function auditRedemptionsCommand(terminal: Terminal): Command {
     .option('--reason <text>', 'why; kept with the record of who saw what');
   return outputOptions(rangeOptions(command), { csv: true })
     .addHelpText('after', `
-An export that was broken off is gone on with by --after and the position in its last line.
+An export that was broken off is gone on with by --after and the position in its last whole line; one that is cut off in the middle is dropped.
 
 Examples:
   $ gift audit redemptions --from 2026-05-01 --to 2026-05-31 --merchant m1 > may.csv
