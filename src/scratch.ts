@@ -1,12 +1,15 @@
 /** Read stores for a short time: a verification's copy is made beside what serves, in files of its own, so that neither waits for the other. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { openFileLock } from './adapters/embedded/fileLock.js';
 import { openEmbeddedReadStore } from './adapters/embedded/readStore.js';
 import type { ReadStore } from './ports/readStore.js';
 
 const PREFIX = 'verify-';
-/** What a killed process has left is removed after so long, in ms. */
-const LEFT_MS = 86_400_000;
+/** Whoever makes a copy holds this lock in its folder, for as long as it lives. */
+const LOCK = 'in-use.lock';
+/** So long after a folder was made its maker holds the lock, in ms. */
+const CLAIMED_MS = 10_000;
 
 /** A read store that goes when it is closed. */
 export interface Scratch {
@@ -14,26 +17,45 @@ export interface Scratch {
   close(): Promise<void>;
 }
 
-/** Opens an empty one in a folder of its own in the data folder. @throws UnavailableError when the disk is full; Error when nothing can be made there */
+/**
+ * Opens an empty one in a folder of its own in the data folder, and removes what killed processes have left there: a copy is as large as what it is of.
+ * @throws UnavailableError when the disk is full; Error when nothing can be made there
+ */
 export async function openScratch(dataDir: string): Promise<Scratch> {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  for (const name of readdirSync(dataDir)) {
-    const left = join(dataDir, name);
-    if (name.startsWith(PREFIX) && Date.now() - statSync(left).mtimeMs > LEFT_MS) rmSync(left, { recursive: true, force: true });
-  }
+  for (const name of readdirSync(dataDir)) if (name.startsWith(PREFIX)) removeIfLeft(join(dataDir, name));
   const dir = mkdtempSync(join(dataDir, PREFIX));
   const remove = (): void => rmSync(dir, { recursive: true, force: true });
   try {
     const store = await openEmbeddedReadStore({ dir });
+    const lock = openFileLock(join(dir, LOCK));
+    lock.claim();
     return {
       store,
       async close() {
         await store.close();
+        lock.close();
         remove();
       },
     };
   } catch (error) {
     remove();
     throw error;
+  }
+}
+
+/** Removes a folder whose maker is gone. One that this user may not look into is another's. */
+function removeIfLeft(dir: string): void {
+  const made = statSync(dir, { throwIfNoEntry: false });
+  if (made === undefined || Date.now() - made.mtimeMs < CLAIMED_MS) return;
+  try {
+    const lock = openFileLock(join(dir, LOCK));
+    try {
+      if (lock.claim()) rmSync(dir, { recursive: true, force: true });
+    } finally {
+      lock.close();
+    }
+  } catch (error) {
+    if (!((error as { code?: string }).code ?? '').startsWith('SQLITE_')) throw error;
   }
 }

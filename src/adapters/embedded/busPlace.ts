@@ -6,8 +6,7 @@ import { createHash } from 'node:crypto';
 import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Database } from 'better-sqlite3';
-import { Sqlite } from './driver.js';
+import { type FileLock, openFileLock } from './fileLock.js';
 import { DataFileError } from './sqlite.js';
 
 /** Socket addresses hold 104 bytes on some systems, the closing zero included. */
@@ -32,27 +31,16 @@ export function openPlace(dir: string): Place {
   const lock = openLock(dir, file);
   const near = join(resolve(dir), 'bus.sock');
   const record = join(dir, 'bus.path');
-  let claimed = false;
-
-  const claim = (): boolean => {
-    try {
-      lock.exec('BEGIN EXCLUSIVE');
-      claimed = true;
-    } catch (error) {
-      const code = (error as { code?: string }).code ?? '';
-      if (!code.startsWith('SQLITE_BUSY')) throw new DataFileError(file, "is not the bus's lock file", 'move it away', { cause: error });
-    }
-    return claimed;
-  };
-
-  const release = (): void => {
-    if (claimed) lock.exec('ROLLBACK');
-    claimed = false;
-  };
 
   return {
-    claim,
-    release,
+    claim() {
+      try {
+        return lock.claim();
+      } catch (error) {
+        throw new DataFileError(file, "is not the bus's lock file", 'move it away', { cause: error });
+      }
+    },
+    release: lock.release,
 
     prepare() {
       if (Buffer.byteLength(near) <= MAX_SOCKET_PATH) {
@@ -73,17 +61,14 @@ export function openPlace(dir: string): Place {
       }
     },
 
-    close() {
-      release();
-      lock.close();
-    },
+    close: lock.close,
   };
 }
 
-function openLock(dir: string, file: string): Database {
+function openLock(dir: string, file: string): FileLock {
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
-    return new Sqlite(file, { timeout: 0 });
+    return openFileLock(file);
   } catch (error) {
     throw new DataFileError(file, `can't be made (${(error as Error).message})`, 'check that the folder exists and that this user may write there', { cause: error });
   }

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openScratch } from '../src/scratch.js';
+
+const test = suite<{ dir: string }>('scratch');
+test.before.each((context) => {
+  context.dir = mkdtempSync(join(tmpdir(), 'scratch-'));
+});
+test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
+
+const copies = (dir: string): string[] => readdirSync(dir).filter((name) => name.startsWith('verify-'));
+
+/** As if they had been made a while ago. */
+function grownOld(dir: string): void {
+  for (const name of copies(dir)) utimesSync(join(dir, name), 0, 0);
+}
+
+test('it goes with its close', async ({ dir }) => {
+  const scratch = await openScratch(dir);
+  assert.is(copies(dir).length, 1);
+  await scratch.close();
+  assert.equal(copies(dir), []);
+});
+
+test('what a killed process left goes with the next one, however soon; what another still uses stays', async ({ dir }) => {
+  const module = new URL('../src/scratch.js', import.meta.url).href;
+  const other = spawn(process.execPath, ['--input-type=module', '-e', `await (await import(${JSON.stringify(module)})).openScratch(${JSON.stringify(dir)}); console.log('open'); setInterval(() => undefined, 1000);`]);
+  try {
+    await once(other.stdout, 'data');
+    const theirs = copies(dir);
+    grownOld(dir);
+    const own = await openScratch(dir);
+    assert.is(copies(dir).length, 2, 'one each');
+    grownOld(dir);
+    await (await openScratch(dir)).close();
+    assert.is(copies(dir).length, 2, 'that of this process stays, too');
+    await own.close();
+    assert.equal(copies(dir), theirs);
+  } finally {
+    other.kill('SIGKILL');
+  }
+  await once(other, 'exit');
+  grownOld(dir);
+  await (await openScratch(dir)).close();
+  assert.equal(copies(dir), []);
+});
+
+test('one that has just been made, and is not claimed yet, stays', async ({ dir }) => {
+  const making = mkdtempSync(join(dir, 'verify-'));
+  await (await openScratch(dir)).close();
+  assert.equal(copies(dir).map((name) => join(dir, name)), [making]);
+});
+
+test.run();
