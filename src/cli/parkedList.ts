@@ -53,8 +53,14 @@ Examples:
 async function runList(terminal: Terminal, flags: ListFlags): Promise<void> {
   const entries = await withLog(terminal, async ({ events }) => parkedEntries(events, flags));
   if (flags.json === true) return writeLines(terminal.stdout, entries.map((entry) => jsonLine(parkedView(entry))));
-  if (entries.length === 0) return writeLines(terminal.stdout, [flags.state === 'parked' ? 'no work waits for a person' : 'there is no such work']);
+  if (entries.length === 0) return writeLines(terminal.stdout, [noneOf(flags)]);
   await writeLines(terminal.stdout, tableOf(entries, flags.state));
+}
+
+/** A process or step that nothing is parked of, or that there is not, must not pass for everything being well. */
+function noneOf({ state, process, step }: ListFlags): string {
+  if (state !== 'parked') return 'there is no such work';
+  return process === undefined && step === undefined ? 'no work waits for a person' : 'no such work waits for a person: gift parked list shows all that does';
 }
 
 function tableOf(entries: readonly ParkedEntry[], state: ListFlags['state']): string[] {

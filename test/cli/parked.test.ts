@@ -46,6 +46,10 @@ test('list and show tell what could not be done, for whom, how often, since when
   assert.deepEqual([listed.id, listed.process, listed.state, listed.by], [id, 'purchase', 'parked', null]);
   assert.deepEqual(await row(transaction, '--process', 'refund'), undefined);
   assert.deepEqual(await row(transaction, '--step', 'issue'), undefined);
+  // Neither may pass for nothing being parked at all: there may be no such step.
+  for (const filter of [['--process', 'refund'], ['--step', 'chrage']] as const) {
+    assert.equal((await parked('list', ...filter)).out, 'no such work waits for a person: gift parked list shows all that does\n');
+  }
 
   for (const name of [id, transaction]) {
     const shown = await parked('show', name);
