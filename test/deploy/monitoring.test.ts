@@ -101,7 +101,20 @@ test('alerts: each with its own name, a severity, a summary and a chapter of the
   }
   const { rule_files, scrape_configs } = parse(textOf('deploy/prometheus.yml')) as { rule_files: string[]; scrape_configs: { job_name: string }[] };
   assert.ok(rule_files.every((file) => existsSync(join(ROOT, 'deploy', file))));
-  assert.ok(rules.some(({ expr }) => expr.includes(`job="${scrape_configs[0]!.job_name}"`)));
+  const own = `job="${scrape_configs[0]!.job_name}"`;
+  // Metrics that other programs have under the same names are taken from this one alone.
+  const shared = rules.filter(({ expr }) => !metricsOf(expr).every((metric) => metric.startsWith('gift_')));
+  assert.equal(shared.map(({ alert }) => alert), ['GiftProcessDown', 'GiftEventLoopHeld']);
+  for (const { alert, expr } of shared) assert.ok(expr.includes(own), alert);
+});
+
+test('alerts: what takes its time, by what it is, is not called slow', () => {
+  const { expr } = rules.find(({ alert }) => alert === 'GiftRequestsSlow')!;
+  const [, purchases, others] = /route!="([^"]+)",route!~"([^"]+)"/.exec(expr) ?? [];
+  assert.is(purchases, '/api/v2/transactions');
+  // Prometheus matches whole values.
+  for (const route of ['/ops/totals', '/ops/projections', '/ops/projections/:name/verification']) assert.match(route, new RegExp(`^(?:${others})$`));
+  assert.not.match('/api/v2/gifts/:giftId', new RegExp(`^(?:${others})$`));
 });
 
 test('the dashboard: panels with ids and places of their own', () => {
