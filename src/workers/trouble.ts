@@ -45,12 +45,15 @@ export function neverSent(error: unknown): boolean {
   return false;
 }
 
-/** `Retry-After` (RFC 9110, 10.2.3: seconds or a date) as milliseconds from now; `undefined`: absent or senseless. */
+/** Timers can't wait for more than 24 days, and who wants to be left alone for longer than this can say so again. */
+const RETRY_AFTER_AT_MOST_MS = 86_400_000;
+
+/** `Retry-After` (RFC 9110, 10.2.3: seconds or a date) as milliseconds from now, a day at most; `undefined`: absent or senseless. */
 export function retryAfterMs(header: string | null | undefined, now: number): number | undefined {
   const value = header?.trim() ?? '';
-  if (/^\d{1,9}$/.test(value)) return Number(value) * 1000;
+  if (/^\d{1,9}$/.test(value)) return Math.min(RETRY_AFTER_AT_MOST_MS, Number(value) * 1000);
   const date = value === '' ? Number.NaN : Date.parse(value);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+  return Number.isNaN(date) ? undefined : Math.min(RETRY_AFTER_AT_MOST_MS, Math.max(0, date - now));
 }
 
 /** Money goes back through who took it. @throws RefusedError when that was another provider: the settings have changed since */
