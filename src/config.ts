@@ -79,11 +79,12 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     if (found === undefined) faults.push(`${name} must be one of ${choices.join(', ')}, not ${JSON.stringify(value)}`);
     return found ?? fallback;
   };
+  /** As it was written: a slash at the end may be part of what it names. */
   const url = (name: string): string | undefined => {
     const value = text(name);
     if (value === undefined) return undefined;
     const parsed = URL.canParse(value) ? new URL(value) : undefined;
-    if (parsed !== undefined && /^https?:$/.test(parsed.protocol) && parsed.search === '' && parsed.hash === '') return value.replace(/\/+$/, '');
+    if (parsed !== undefined && /^https?:$/.test(parsed.protocol) && parsed.search === '' && parsed.hash === '') return value;
     faults.push(`${name} must be an http or https address without query, not ${JSON.stringify(value)}`);
     return undefined;
   };
@@ -130,7 +131,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   const providers = providerSettings(text, faults);
 
-  const publicUrl = url('PUBLIC_URL');
+  const publicUrl = url('PUBLIC_URL')?.replace(/\/+$/, '');
   const appUrl = url('APP_URL');
   const metricsPort = text('METRICS_PORT') === undefined ? undefined : integer('METRICS_PORT', 0, 0, 65_535);
   const config: Config = {

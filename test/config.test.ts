@@ -40,14 +40,14 @@ test('without any setting the service runs whole', () => {
 test('every setting', () => {
   const key = 'k'.repeat(32);
   const config = loadConfig({
-    PORT: '0', HOST: '::1', DATA_DIR: '/tmp/x', ROLES: 'api, worker', PUBLIC_URL: 'https://gifts.example/', APP_URL: 'https://app.example', TRUSTED_PROXIES: '10.0.0.0/8, ::1/128',
+    PORT: '0', HOST: '::1', DATA_DIR: '/tmp/x', ROLES: 'api, worker', PUBLIC_URL: 'https://gifts.example/', APP_URL: 'https://app.example/open/', TRUSTED_PROXIES: '10.0.0.0/8, ::1/128',
     CHARGE_WAIT_MS: '0', ACCESS_TOKEN_TTL: '60', REFRESH_TOKEN_TTL: '61', SESSION_MAX_AGE: '62', LOG_LEVEL: 'debug', METRICS_PORT: '9000', TOKEN_KEY: `${key},${key}2`, HASH_KEY: key,
     PAYMENTS: 'simulated', NOTIFICATIONS: 'simulated', NATS_URL: 'nats://a:4222,nats://b:4222',
   });
   assert.equal(config.natsUrl, 'nats://a:4222,nats://b:4222');
   assert.deepEqual([...config.roles], ['api', 'worker']);
   assert.deepEqual(config.trustedProxies, ['10.0.0.0/8', '::1/128']);
-  assert.deepEqual([config.publicUrl, config.appUrl, config.metricsPort, config.port, config.host], ['https://gifts.example', 'https://app.example', 9000, 0, '::1']);
+  assert.deepEqual([config.publicUrl, config.appUrl, config.metricsPort, config.port, config.host], ['https://gifts.example', 'https://app.example/open/', 9000, 0, '::1']);
   assert.deepEqual([config.tokenKeys, config.hashKey], [[key, `${key}2`], key]);
 });
 

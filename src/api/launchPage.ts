@@ -46,9 +46,17 @@ export function launchPageRoutes(deps: LaunchPageDeps): Route[] {
   ];
 }
 
+/** The app's address, exactly as it is set, with the gift: apps claim links by their path. */
+function appLink(appUrl: string, shortcode: string): string {
+  const link = new URL(appUrl);
+  link.searchParams.set('gift', shortcode);
+  return link.href;
+}
+
 function stateLine(joined: JoinedGift, now: string): string {
   const { gift, transaction } = joined;
   if (transaction.payment === 'declined' || gift.cancelled === true) return 'This gift was cancelled.';
+  if (transaction.payment === 'pending') return 'This gift is not paid for yet.';
   if (gift.redemption?.redeemed === true) return 'This gift has been used.';
   const expiresOn = expiryOf(joined);
   if (isExpired(expiresOn, now)) return 'This gift has expired.';
@@ -59,7 +67,7 @@ function page(joined: JoinedGift, deps: LaunchPageDeps): string {
   const catalogue = deps.catalogue.current();
   const product = catalogue.products.get(joined.transaction.product_id);
   const brand = catalogue.brands.get(joined.transaction.brand_id);
-  const link = deps.appUrl === undefined ? '' : `<p><a rel="noreferrer" href="${escapeHtml(`${deps.appUrl}/?gift=${shortcodeOf(joined.id)}`)}">Open it in the app</a></p>`;
+  const link = deps.appUrl === undefined ? '' : `<p><a rel="noreferrer" href="${escapeHtml(appLink(deps.appUrl, shortcodeOf(joined.id)))}">Open it in the app</a></p>`;
   return `<!doctype html>
 <html lang="en">
 <head>

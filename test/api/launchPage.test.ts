@@ -30,7 +30,7 @@ test('it needs no token and tells product, brand, expiry and a link to the app',
     const reply = await page(spelling);
     assert.equal(reply.status, 200);
     for (const told of ['Café latte', 'Bean', data.expiry_date as string, shortcodeOf(gift)]) assert.ok(reply.text.includes(told), told);
-    assert.ok(reply.text.includes(`href="https://app.test/o&#39;p&quot;en/?gift=${shortcodeOf(gift)}"`));
+    assert.ok(reply.text.includes(`href="https://app.test/o&#39;p%22en/?gift=${shortcodeOf(gift)}"`));
   }
 });
 
@@ -93,6 +93,18 @@ test('unknown gifts, other methods, HEAD', async () => {
   }
   const head = await page(gift, 'HEAD');
   assert.deepEqual([head.status, head.text, head.headers.get('content-type')], [200, '', 'text/html; charset=utf-8']);
+});
+
+test('the link is the app’s address as it is set, without a slash more; a gift that is not paid for yet says so', async () => {
+  const plain = await startService({ env: { APP_URL: 'https://app.test/open', CHARGE_WAIT_MS: '50' } });
+  try {
+    const gift = await buyOne(plain);
+    assert.ok((await plain.ask('GET', `/g/${gift}`)).text.includes(`href="https://app.test/open?gift=${shortcodeOf(gift)}"`));
+    const slow = await plain.ask('POST', '/api/v2/transactions', { token: await plain.userToken('ann'), body: purchaseOf('latte', undefined, { reference: 'pm_card_slow' }) });
+    assert.match((await plain.ask('GET', `/g/${slow.json.data.gifts[0] as string}`)).text, /This gift is not paid for yet\./);
+  } finally {
+    await plain.close();
+  }
 });
 
 test('without the app’s address there is no link', async () => {
