@@ -16,6 +16,8 @@ import type { Engines } from '../../src/engines.js';
 import { buy, installed, type Installation, redeem, settled, silent, until } from '../support/projecting.js';
 
 const test = suite('what the leading projector does not know');
+/** Of leases, in ms: long enough that none is lost on a busy machine. */
+const leaseMs = 2_000;
 /** The version of `gifts`. */
 const V = gifts.version;
 /** A release whose engineer forgot the former fold. */
@@ -48,7 +50,7 @@ const slowly = (work: (house: Installation, slow: ReturnType<typeof held>) => Pr
 /** Gifts as the earlier release left them, which has ended. */
 async function earlierRelease({ events, project }: Installation): Promise<readonly string[]> {
   const bought = await buy(events, [{}, {}, {}, {}]);
-  const first = await project();
+  const first = await project({ leaseMs });
   await settled(first, events);
   await first.close();
   return bought.gifts;
@@ -71,9 +73,9 @@ const readyOf = async ({ events, store }: Installation): Promise<{ ready: boolea
 test('a process of the release that knows it keeps it up to date while another leads, and stops when that one has swapped its own in', slowly(async (house, slow) => {
   const { events, store, project, openStore } = house;
   const ids = await earlierRelease(house);
-  const leader = await project({ store: slow.store, projections: FORGETFUL });
+  const leader = await project({ store: slow.store, projections: FORGETFUL, leaseMs });
   await until(() => leader.status()[0]?.leader === true, 'the new release to lead');
-  const standby = await project({ store: await openStore() });
+  const standby = await project({ store: await openStore(), leaseMs });
   const { position } = await redeem(events, ids[0] ?? '');
   assert.ok(await store.reached(SERVED, position, 4_000), 'what is served is kept up to date');
   assert.is((await openReadModel<GiftDocument>(store, gifts).get(ids[0] ?? ''))?.redemption?.redeemed, true);
@@ -91,9 +93,9 @@ test('a process of the release that knows it keeps it up to date while another l
 test('whoever knows it and leads next takes it back from whoever kept it', slowly(async (house, slow) => {
   const { events, store, project, openStore } = house;
   const ids = await earlierRelease(house);
-  const leader = await project({ store: slow.store, projections: FORGETFUL });
+  const leader = await project({ store: slow.store, projections: FORGETFUL, leaseMs });
   await until(async () => (await unkeptOf(store, 'gifts'))?.number === V, 'the new release to lead');
-  const standing = [await project({ store: await openStore() }), await project({ store: await openStore() })];
+  const standing = [await project({ store: await openStore(), leaseMs }), await project({ store: await openStore(), leaseMs })];
   const { position } = await redeem(events, ids[0] ?? '');
   assert.ok(await store.reached(SERVED, position, 4_000));
   // Its writes do not end: it is as good as gone.
@@ -114,7 +116,7 @@ test('where no process knows it, log, readiness and status say so, and it serves
   const ids = await earlierRelease(house);
   const lines: string[] = [];
   const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
-  await project({ store: slow.store, projections: FORGETFUL, logger });
+  await project({ store: slow.store, projections: FORGETFUL, leaseMs, logger });
   await until(() => lines.length > 0, 'a line of the log');
   const { level, projection, serves, builds, msg } = JSON.parse(lines[0] ?? '') as Record<string, unknown>;
   assert.equal([level, projection, serves, builds], [40, 'gifts', `version ${V}`, `version ${V + 1}`]);
@@ -135,7 +137,7 @@ test('where no process knows it, log, readiness and status say so, and it serves
 test('an engine that fails is waited for by whoever keeps it', slowly(async (house, slow) => {
   const { events, store, project, openStore } = house;
   const ids = await earlierRelease(house);
-  await project({ store: slow.store, projections: FORGETFUL });
+  await project({ store: slow.store, projections: FORGETFUL, leaseMs });
   await until(async () => (await unkeptOf(store, 'gifts')) !== undefined, 'the new release to lead');
   const own = await openStore();
   let failures = 2;
@@ -146,7 +148,7 @@ test('an engine that fails is waited for by whoever keeps it', slowly(async (hou
     write: (batches) => failing(() => failures-- > 0, () => own.write(batches)),
     records: { ...own.records, list: <T>(prefix: string) => failing(() => prefix === 'unkept/' && lists-- > 0, () => own.records.list<T>(prefix)) },
   };
-  await project({ store: flaky });
+  await project({ store: flaky, leaseMs });
   const { position } = await redeem(events, ids[0] ?? '');
   assert.ok(await store.reached(SERVED, position, 8_000));
   assert.ok(failures < 0);

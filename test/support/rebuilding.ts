@@ -10,7 +10,7 @@ import { FULL_SPEED, type Pace } from '../../src/projections/pace.js';
 import type { Projection } from '../../src/projections/projection.js';
 import { openReadModel } from '../../src/projections/readModel.js';
 import { beginRebuild, build, type RebuildDeps, seizeBuilding } from '../../src/projections/rebuild.js';
-import { append, LEASE_TEST_MS, silent, until } from './projecting.js';
+import { append, silent, until } from './projecting.js';
 import { untilStopped } from './untilStopped.js';
 
 /** The projection that is rebuilt. */
@@ -18,9 +18,9 @@ export const GIFTS_PROJECTION = gifts as unknown as Projection;
 /** Who asks. */
 export const ASKED = { by: 'sue', at: '2026-05-04T00:00:00.000Z', reason: 'a test' };
 
-/** What rebuilding needs, in the name of `holder`. */
+/** What rebuilding needs, in the name of `holder`. Its lease is as long as the service's: a shorter one is lost on a busy machine. */
 export function depsFor(events: EventStore, store: ReadStore, holder = 'builder'): RebuildDeps {
-  return { events, store, logger: silent, holder, leaseMs: LEASE_TEST_MS };
+  return { events, store, logger: silent, holder };
 }
 
 /** A rebuild as a command makes it, up to where the projector takes over. @returns the target's number and what became of it */
