@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { currentTime } from '../clock.js';
 import { abortRebuild, type Asked, beginRebuild, beginRollback, build, seizeBuilding } from '../projections/rebuild.js';
-import { buildText, formerOf, type Rebuild, rebuildOf } from '../projections/builds.js';
+import { buildOf, buildText, formerOf, type Rebuild, rebuildOf } from '../projections/builds.js';
 import { pause } from '../projections/lease.js';
 import { considerate } from '../projections/pace.js';
 import type { Projection } from '../projections/projection.js';
@@ -168,14 +168,14 @@ async function attempt(terminal: Terminal, opened: OpenedStores, projection: Pro
       const now = performance.now();
       if (now - saidAt >= LINE_MS) {
         saidAt = now;
-        await say('swapping', { build: target });
+        await say('swapping', buildOf(target));
       }
       return (await rebuildOf(store, name))?.value.target !== target;
     });
     if (!swapped) throw interrupted(`interrupted: ${name} is built; the running projector swaps it in, or the same command again`);
     if ((await store.active(name)) !== target) throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
     const seconds = (performance.now() - began) / 1_000;
-    await say('done', { build: target, former: from ?? null, resumed, events: last?.events ?? null, seconds: rounded(seconds) });
+    await say('done', { ...buildOf(target), former: from === undefined ? null : buildOf(from), resumed, events: last?.events ?? null, seconds: rounded(seconds) });
     if (!json) {
       const kept = from === undefined ? '' : `; ${buildText(from)} is kept for a day (gift projections rollback ${name})`;
       await writeLines(terminal.stdout, [`${name}: ${last === undefined ? 'what was built' : `${last.events.toLocaleString('en-GB')} events`} in ${seconds.toFixed(1)} s${resumed ? ', gone on with from before' : ''}; ${buildText(target)} is in use${kept}`]);
@@ -223,7 +223,7 @@ async function runRollback(terminal: Terminal, name: string, { reason, json }: O
         const target = await beginRollback(store, projection, asker);
         const done = await seeThrough(depsOf(opened), projection, terminal.signal, async () => (await store.active(name)) === target && (await rebuildOf(store, name)) === undefined);
         if (!done) throw interrupted(`interrupted: the running projector goes back to ${buildText(target)}, or the same command again`);
-        await writeLines(terminal.stdout, [json === true ? jsonLine({ action: 'done', projection: name, build: target, former: from ?? null }) : `${name}: ${buildText(target)} is in use again`]);
+        await writeLines(terminal.stdout, [json === true ? jsonLine({ action: 'done', projection: name, ...buildOf(target), former: from === undefined ? null : buildOf(from) }) : `${name}: ${buildText(target)} is in use again`]);
       });
     } catch (error) {
       throw failureOf(error, 'repeat the command');

@@ -1,5 +1,6 @@
 /** `gift projections verify` and `repair`: whether read models say what the log says, and putting single documents right. */
 import { Command, InvalidArgumentError } from 'commander';
+import { buildOf } from '../projections/builds.js';
 import type { Difference } from '../projections/differences.js';
 import { considerate } from '../projections/pace.js';
 import { forgetFound, foundIds, keepFound, repair, RepairRefusedError } from '../projections/repair.js';
@@ -96,7 +97,7 @@ async function runVerify(terminal: Terminal, name: string, { sample, json }: { s
       const { documents, differences, unsettled, behind, build, through } = report;
       const seconds = Math.round((performance.now() - began) / 100) / 10;
       if (json === true) {
-        await writeLines(terminal.stdout, [jsonLine({ action: 'done', projection: name, build, documents, differences, unsettled, behind, position: through ?? null, seconds })]);
+        await writeLines(terminal.stdout, [jsonLine({ action: 'done', projection: name, ...buildOf(build), documents, differences, unsettled, behind, position: through ?? null, seconds })]);
       } else {
         const words = [`${name}: ${count(documents, 'document')} compared in ${seconds.toFixed(1)} s, ${differences === 0 ? 'none differs' : `${count(differences, 'document')} ${differences === 1 ? 'differs' : 'differ'}`}`];
         if (behind) words.push(`the projection is behind the log: ${count(unsettled, 'document')} could not be compared; look at gift projections status`);

@@ -87,7 +87,8 @@ const fieldDifference: Schema = {
 
 /** What a verification has found. */
 export const verificationSchema = object('Verification', {
-  build: { type: 'integer', description: "The collection's number." },
+  version: { type: 'integer' },
+  build: { type: 'integer', description: 'How often this version had been built before.' },
   documents: { type: 'integer', description: 'Documents that were compared.' },
   differences: { type: 'integer' },
   unsettled: { type: 'integer', description: 'Documents that could not be compared, since the projection is behind.' },
@@ -146,7 +147,7 @@ export const verificationExample = {
   ...taskExample,
   kind: 'verification',
   result: {
-    build: 1, documents: 280_113, differences: 1, unsettled: 0, behind: false, position: '0000000000000042',
+    version: 1, build: 1, documents: 280_113, differences: 1, unsettled: 0, behind: false, position: '0000000000000042',
     found: [{ id: '5f2c9d6a1b7e4c80d3a1', kind: 'different', served_at: '0000000000000040', log_at: '0000000000000040', fields: [{ field: 'redemption.redeemed', served: false, log: true }] }],
   },
 };

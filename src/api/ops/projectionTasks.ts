@@ -1,6 +1,7 @@
 /** Verification and repair of a read model: they take a while, so they are begun, and looked at. */
 import type { BegunExport } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
+import { type Build, buildOf } from '../../projections/builds.js';
 import type { Difference } from '../../projections/differences.js';
 import type { Pace } from '../../projections/pace.js';
 import { forgetFound, foundIds, keepFound, MAX_REPAIRS, repair, RepairRefusedError } from '../../projections/repair.js';
@@ -31,8 +32,7 @@ export interface TaskRoutesOptions {
 }
 
 /** What is shown of a verification. */
-interface VerificationResult {
-  readonly build: number;
+interface VerificationResult extends Build {
   readonly documents: number;
   readonly differences: number;
   readonly unsettled: number;
@@ -90,7 +90,7 @@ export function taskRoutes({ of, upkeep: { tasks, dataDir }, store, pace, params
     try {
       const { build, documents, differences, unsettled, behind, through } = await (scratch === undefined ? verifySample({ ...options, count: sample ?? 1 }) : verifyAll({ ...options, scratch: scratch.store }));
       await keeping.end();
-      return { build, documents, differences, unsettled, behind, position: through ?? null, found };
+      return { ...buildOf(build), documents, differences, unsettled, behind, position: through ?? null, found };
     } finally {
       await scratch?.close();
     }

@@ -141,6 +141,8 @@ test('what was falsified is found field by field, and put right', async () => {
   assert.equal(whole.status, 200, whole.text);
   const { state, by, progress, failure, result } = whole.json.data as Json;
   assert.deepEqual([state, by, progress, failure, result.documents, result.differences, result.behind, result.unsettled], ['done', 'aud', 1, null, 4, 2, false, 0]);
+  const standing = (await ask('GET', '/gifts')).json.data as Json;
+  assert.deepEqual([result.version, result.build], [standing.version, standing.build], 'as the standing spells it');
   const found = (result.found as Json[]).find(({ id }) => id === one);
   assert.deepEqual([found.kind, found.fields.map(({ field, served: value }: Json) => [field, value])], ['different', [['message_id', 'falsified']]]);
   assert.deepEqual((await ask('GET', '/gifts/verification', undefined, 'aud')).json, whole.json);
