@@ -119,6 +119,6 @@ export async function startApp(config: Config, logger: Logger, { projections = P
 /** The engines, and the keys that fit their log: none is made for a log that was made with another. */
 async function openWithKeys(config: Config, logger: Logger, open: Resources): Promise<{ readonly engines: Engines; readonly keys: Keys }> {
   const engines = await openEngines(config, logger, open);
-  await refuseUnlessHashKeyFits(engines.events, findHashKey(config));
+  await refuseUnlessHashKeyFits(engines.events, () => findHashKey(config));
   return { engines, keys: loadKeys(config) };
 }

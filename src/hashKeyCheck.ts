@@ -20,21 +20,22 @@ const USERNAMES = 20;
 export type CheckedLog = Pick<EventStore, 'read' | 'readAll'>;
 
 /**
- * Refuses a key under which none of the first usernames of the log is found. `key` undefined: none is set or kept. A log without users takes any key, and so
- * does one that was restored without its key, since that is lost.
+ * Refuses a key under which none of the first usernames of the log is found. `findKey` gives `undefined` where none is set or kept; it is asked once the log is
+ * seen to have a username: another process that makes log and key right now has made the key before. A log without users takes any key, and so does one that
+ * was restored without its key, since that is lost.
  * @throws EngineError naming HASH_KEY; UnavailableError
  */
-export async function refuseUnlessHashKeyFits(events: CheckedLog, key: Buffer | undefined): Promise<void> {
-  const hash = key === undefined ? undefined : keyedHash(key);
+export async function refuseUnlessHashKeyFits(events: CheckedLog, findKey: () => Buffer | undefined): Promise<void> {
   let strange = 0;
   for await (const { user_id, stream } of usernames(events)) {
     const names = await namesOf(events, user_id);
-    if (names.some((name) => hash !== undefined && stream === usernameStream(hash('username', normaliseUsername(name))))) return;
+    const key = findKey();
+    if (key !== undefined && names.some((name) => stream === usernameStream(keyedHash(key)('username', normaliseUsername(name))))) return;
     if (names.length > 0) strange += 1;
     if (strange === USERNAMES) break;
   }
   if (strange === 0 || (await restoredWithoutKey(events))) return;
-  const what = key === undefined ? 'the key that the event log was made with is missing' : 'this is not the key that the event log was made with';
+  const what = findKey() === undefined ? 'the key that the event log was made with is missing' : 'this is not the key that the event log was made with';
   throw new EngineError('HASH_KEY', `${what}: put the installation's ${HASH_KEY_FILE} into DATA_DIR, or set HASH_KEY to what it was; if it is lost for good, see gift restore --without-key`);
 }
 

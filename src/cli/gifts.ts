@@ -137,7 +137,7 @@ async function runTicket(terminal: Terminal, { name, check, run, done, already }
   if (giftId === undefined) throw refusalInWords(new Refusal('gift_not_found'));
   const context = commandLineContext();
   const view = await withStores(terminal, async ({ events, models: { gifts, accounts }, config }) => {
-    await refuseUnlessHashKeyFits(events, findHashKey(config));
+    await refuseUnlessHashKeyFits(events, () => findHashKey(config));
     const deps: ReassignDeps = { events, gifts, accounts, hash: keyedHash(loadKeys(config).hashKey) };
     const { own } = await run(deps, giftId, context, flags, reason);
     return careView(deps, giftId, own);

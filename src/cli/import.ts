@@ -53,7 +53,7 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
   const events = await openEventStore(config);
   const progress = progressBar(terminal.stderr, { doing: 'importing', unit: 'entries' });
   try {
-    await refuseUnlessHashKeyFits(events, findHashKey(config));
+    await refuseUnlessHashKeyFits(events, () => findHashKey(config));
     const hash = keyedHash(loadKeys(config).hashKey);
     const report = await importCatalogue({ events, hash, now: currentTime }, parsed, {
       by: commandLineCaller(),
