@@ -29,8 +29,10 @@ Exit codes: 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interru
   gift.addCommand(copyCommand(terminal));
   gift.addCommand(backupCommand(terminal));
   gift.addCommand(restoreCommand(terminal));
-  gift.addCommand(new Command('payments').summary('compare payments with their provider').description('What auditors and support do with payments.').addCommand(reconcileCommand(terminal)));
-  gift.addCommand(new Command('purchases').summary('refund purchases').description('What support does with purchases.').addCommand(refundCommand(terminal)).addCommand(refundsCommand(terminal)));
+  gift.addCommand(new Command('payments').summary('compare payments with their provider').description('What auditors and support do with payments.').addCommand(reconcileCommand(terminal))
+    .addHelpText('after', '\nExample:\n  $ gift payments reconcile --day 2026-05-04'));
+  gift.addCommand(new Command('purchases').summary('refund purchases').description('What support does with purchases.').addCommand(refundCommand(terminal)).addCommand(refundsCommand(terminal))
+    .addHelpText('after', '\nExample:\n  $ gift purchases refund 6ec0bd7f11c043da975e2a8ad9ebae0b --reason "bought twice by mistake"'));
   gift.addCommand(giftsCommand(terminal));
   gift.addCommand(parkedCommand(terminal));
   gift.addCommand(historyCommand(terminal));

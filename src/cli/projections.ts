@@ -7,7 +7,12 @@ import type { Terminal } from './terminal.js';
 
 /** The group. */
 export function projectionsCommand(terminal: Terminal): Command {
-  const group = new Command('projections').summary('read models: status, rebuild, verification, repair').description('Shows how the read models stand, and puts them right, while the service serves or without it.');
+  const group = new Command('projections')
+    .summary('read models: status, rebuild, verification, repair')
+    .description('Shows how the read models stand, and puts them right, while the service serves or without it.')
+    .addHelpText('after', `
+Example:
+  $ gift projections status`);
   for (const make of [statusCommand, rebuildCommand, rollbackCommand, verifyCommand, repairCommand]) group.addCommand(make(terminal));
   return group;
 }
