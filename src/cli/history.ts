@@ -10,7 +10,8 @@ import { DEFAULT_ZONE } from '../audit/times.js';
 import type { Config } from '../config.js';
 import { shortcodeOf } from '../domain/giftIds.js';
 import { keyedHash } from '../domain/keyedHash.js';
-import { loadKeys } from '../keys.js';
+import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';
+import { findHashKey } from '../keys.js';
 import { type OpenedStores, withStores } from './engines.js';
 import { type SightFlags, accessRequest, cliAccess, outputOptions, sightOf, sightOptions } from './exports.js';
 import { csvLine, jsonLine, tableLines } from './output.js';
@@ -53,7 +54,11 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
   const time = flags.asOf === undefined ? undefined : pastInstantOf(flags.timeZone, flags.asOf, '--as-of');
   await withStores(terminal, async (opened) => {
     const { events, models, config } = opened;
-    const deps: HistoryDeps = { events, models: knownInLog(events, models, terminal.signal), hash: keyedHash(loadKeys(config).hashKey) };
+    const key = (): Buffer | undefined => findHashKey(config);
+    // With another key the events of a code drawn from a pool would be missing, and nothing would tell.
+    await refuseUnlessHashKeyFits(events, key);
+    // None where the log needs none: a command that reads makes none either.
+    const deps: HistoryDeps = { events, models: knownInLog(events, models, terminal.signal), hash: keyedHash(key() ?? Buffer.alloc(0)) };
     const found = await namedGifts(deps, gift).catch((error: unknown) => {
       throw terminal.signal.aborted ? new CommandFailure('interrupted; nothing was shown', EXIT.interrupted) : error;
     });

@@ -240,6 +240,12 @@ test('what can not be answered says why, and nothing is recorded', async () => {
   assert.equal((await service.events.read(accessStream(new Date().toISOString()))).length, before);
 });
 
+test('with another key than the log was made with nothing is shown: what became of a code drawn from a pool would be missing', async () => {
+  const other = await gift({ ...service.settings, HASH_KEY: 'k'.repeat(43) }, ['history', id]);
+  assert.deepEqual([other.code, other.out], [1, '']);
+  assert.match(other.err, /^gift: HASH_KEY: this is not the key that the event log was made with: put/);
+});
+
 test('without a log there is nothing to show, and none is made', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'cli-'));
   try {
