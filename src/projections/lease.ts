@@ -151,18 +151,20 @@ function hold(
 
   /** One renewal. @returns whether the lease is still ours. */
   async function renew(): Promise<boolean> {
-    const asked = performance.now();
-    const renewed = await records.put(key, { holder, fence, ...LIFE } satisfies LeaseValue, { expected: version });
-    if (renewed === undefined) {
-      // An earlier renewal whose outcome was unknown may have been stored after all; then the record is still ours.
+    for (;;) {
+      const asked = performance.now();
+      const renewed = await records.put(key, { holder, fence, ...LIFE } satisfies LeaseValue, { expected: version });
+      if (renewed !== undefined) {
+        version = renewed;
+        renewedAt = asked;
+        return true;
+      }
+      // An earlier renewal whose outcome was unknown may have been stored after all; then the record is still ours. Others count from when it was stored:
+      // only one that is stored from now on makes it last longer.
       const record = await records.get<LeaseValue>(key);
-      if (record?.value.holder !== holder || record.value.fence !== fence) return false;
+      if (record?.value.holder !== holder || record.value.fence !== fence || record.version === version) return false;
       version = record.version;
-    } else {
-      version = renewed;
     }
-    renewedAt = asked;
-    return true;
   }
 
   async function keep(): Promise<void> {

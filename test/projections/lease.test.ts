@@ -110,6 +110,38 @@ test('a renewal whose answer was lost is recognised as its own', async () => {
   await lease.release();
 });
 
+test('that it is still its own does not make it last longer than others take it to', async () => {
+  const records = memoryRecords(Date.now);
+  const ttlMs = 1_200;
+  let puts = 0;
+  let cut = false;
+  const down = (): never => {
+    throw new UnavailableError('cut off', { outcomeUnknown: true });
+  };
+  const first = await acquire({
+    ...records,
+    async put(key, value, more) {
+      if (cut) down();
+      const version = await records.put(key, value, more);
+      // The first renewal is stored, and heard of long after only as a failure; then no further one gets through.
+      if (++puts !== 2) return version;
+      await sleep(ttlMs * 0.2);
+      return down();
+    },
+    async get(key) {
+      if (cut) down();
+      const record = await records.get(key);
+      cut = puts >= 3;
+      return record as never;
+    },
+  }, 'a', ttlMs);
+  const second = await acquire(records, 'b', ttlMs);
+  const { held } = first;
+  await Promise.all([first.release(), second.release()]);
+  assert.ok(cut, 'it looked whose it is');
+  assert.not(held, 'before the other has it');
+});
+
 test('whoever took it meanwhile is not disturbed', async () => {
   const records = memoryRecords(Date.now);
   const lease = await acquire(records, 'a');
