@@ -47,12 +47,12 @@ test('what is appended is in the documents soon, and every checkpoint advances',
   await settled(projector, events);
   const { gifts: [gift = ''], transaction } = await buy(events, [{ user_id: 'u2' }]);
   const { position } = await redeem(events, gift);
-  assert.ok(await store.reached(`gifts@${V}`, position, 1_000));
+  assert.ok(await store.reached(`gifts@${V}`, position, 20_000));
   assert.is((await stored(store, gift))?.redemption?.redeemed, true);
-  assert.ok(await store.reached(checkpointName(transactions), position, 1_000), 'transactions have nothing to do with it');
+  assert.ok(await store.reached(checkpointName(transactions), position, 20_000), 'transactions have nothing to do with it');
   assert.is((await store.get<{ payment: string }>(TRANSACTIONS, transaction))?.body.payment, 'pending');
   const issued = await append(events, giftStream(gift), 'GiftIssued', {});
-  assert.ok(await store.reached(`gifts@${V}`, issued.position, 1_000), 'an event that nobody folds');
+  assert.ok(await store.reached(`gifts@${V}`, issued.position, 20_000), 'an event that nobody folds');
 }));
 
 test('another process sees the checkpoint', installed(async ({ events, project, openStore }) => {
@@ -333,7 +333,7 @@ test('a new version is built beside the old one and swapped in while it is read'
   await putFormer(store, 'gifts', { number: V, until: Date.now() });
   await until(async () => (await store.count(GIFTS, {})) === 0, 'the old one to be dropped in the end');
   const after = await buy(events);
-  assert.ok(await model.reached(after.position, 1_000));
+  assert.ok(await model.reached(after.position, 20_000));
   assert.is((await model.get(after.gifts[0] ?? ''))?.shape, V + 1);
   reading = false;
   await reads;
@@ -421,7 +421,7 @@ test('an old version that can not be dropped yet disturbs nobody', installed(asy
   const projector = await project({ store: { ...store, drop }, projections: [giftsVersion(V + 2)], retireMs: 0 });
   await until(() => asked === 2);
   const { position } = await buy(events);
-  assert.ok(await store.reached(`gifts@${V + 2}`, position, 1_000));
+  assert.ok(await store.reached(`gifts@${V + 2}`, position, 20_000));
   assert.ok(projector.status()[0]?.caughtUp);
 }));
 
@@ -439,8 +439,8 @@ test('a projection that comes later catches up by itself, then joins the others'
   await settled(both, events);
   await until(() => feeds === 3, 'one feed of both');
   const { position } = await buy(events);
-  assert.ok(await store.reached(checkpointName(transactions), position, 1_000));
-  assert.ok(await store.reached(`gifts@${V}`, position, 1_000));
+  assert.ok(await store.reached(checkpointName(transactions), position, 20_000));
+  assert.ok(await store.reached(`gifts@${V}`, position, 20_000));
   assert.is(await store.count(TRANSACTIONS, {}), 2);
 }));
 

@@ -79,15 +79,15 @@ test('a rebuild is swapped in while it is read and written: no gap, no error, no
 
 test('what readers have left is kept up to date until they have noticed', installed(async ({ events, store, project }) => {
   const bought = await buy(events);
-  await settled(await project({ retireMs: 700 }), events);
+  await settled(await project({ retireMs: 3_000 }), events);
   const { target } = await rebuild(depsFor(events, store));
   await inUse(store, target);
   const { position } = await redeem(events, bought.gifts[0] ?? '');
-  assert.ok(await store.reached(`gifts@${gifts.version}`, position, 1_000));
-  assert.ok(await store.reached(`gifts@${target}`, position, 1_000));
-  await sleep(900);
+  assert.ok(await store.reached(`gifts@${gifts.version}`, position, 20_000));
+  assert.ok(await store.reached(`gifts@${target}`, position, 20_000));
+  await sleep(3_500);
   const later = await append(events, giftStream(bought.gifts[0] ?? ''), 'GiftClaimed', { user_id: 'u9' });
-  assert.ok(await store.reached(`gifts@${target}`, later.position, 1_000));
+  assert.ok(await store.reached(`gifts@${target}`, later.position, 20_000));
   assert.not(await store.reached(`gifts@${gifts.version}`, later.position, 150), 'and no longer');
 }));
 
@@ -186,7 +186,7 @@ test('one that the projector is taking over is given up when it is aborted', ins
   await until(async () => (await rebuildOf(store, 'gifts')) === undefined, 'it to be given up');
   assert.equal([await store.active('gifts'), await store.versions('gifts')], [V, [V]]);
   const { position } = await buy(events);
-  assert.ok(await store.reached(`gifts@${gifts.version}`, position, 1_000), 'all else goes on');
+  assert.ok(await store.reached(`gifts@${gifts.version}`, position, 20_000), 'all else goes on');
 }));
 
 test('rolled back, the former build is brought up to date first; and forth again', installed(async ({ events, store, project, openStore }) => {
@@ -270,7 +270,7 @@ test('without a service the whole of it works, and whoever leads next goes on wi
   const next = await project();
   await settled(next, events);
   const { position } = await redeem(events, bought.gifts[0] ?? '');
-  assert.ok(await store.reached(`gifts@${target}`, position, 1_000));
+  assert.ok(await store.reached(`gifts@${target}`, position, 20_000));
   assert.equal(next.status().map(({ projection, version, active }) => [projection, version, active]), [['gifts', target, true], ['transactions', transactions.version, true]]);
   const gone = new AbortController();
   gone.abort();
@@ -293,9 +293,8 @@ test('a rebuild that can not be taken over disturbs nobody, and is tried again',
   };
   await project({ store: refusing, logger: silent });
   const { position } = await buy(events);
-  assert.ok(await store.reached(`gifts@${gifts.version}`, position, 1_000));
+  assert.ok(await store.reached(`gifts@${gifts.version}`, position, 20_000));
   await until(() => failures > 0);
-  await sleep(4_000);
   await inUse(store, target);
 }));
 

@@ -5,6 +5,7 @@ import pino from 'pino';
 import { openTasks, type Task, type Tasks, TaskRunningError } from '../../src/projections/tasks.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { memoryRecords } from '../support/memoryRecords.js';
+import { until } from '../support/projecting.js';
 
 const test = suite('tasks');
 const ASKED = { kind: 'verification', projection: 'gifts', by: 'sue', reason: null } as const;
@@ -41,11 +42,9 @@ test('what takes long is told as running, then as done, by any process', async (
   const refused = await another.begin(ASKED, work, OPTIONS).catch((error: unknown) => error);
   assert.instance(refused, TaskRunningError);
   assert.match((refused as Error).message, /a verification of gifts is under way since .*, asked for by sue/);
-  await sleep(1_100);
-  const told = await another.last('verification', 'gifts');
-  assert.ok((told?.told_at ?? '') > begun.told_at, 'it says that it lives');
+  await until(async () => ((await another.last('verification', 'gifts'))?.told_at ?? '') > begun.told_at, 'its word that it lives');
   end();
-  await sleep(20);
+  await until(async () => (await another.last('verification', 'gifts'))?.state !== 'running', 'its result');
   const done = await another.last<{ documents: number }>('verification', 'gifts');
   assert.equal([done?.id, done?.state, done?.result], [begun.id, 'done', { documents: 3 }]);
   await tasks.close();
@@ -106,7 +105,7 @@ test('a store that does not answer is told in the log, and the work goes on', as
   const { work, end } = held('x');
   await tasks.begin(ASKED, work, OPTIONS);
   down = true;
-  await sleep(1_100);
+  await until(() => lines.some((line) => line.includes('how far a task is')), 'its word, which can not be kept');
   end();
   await sleep(20);
   await tasks.close();

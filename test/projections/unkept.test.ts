@@ -129,7 +129,7 @@ test('where no process knows it, log, readiness and status say so, and it serves
   assert.equal([served?.version, served?.lag_events, served?.holder], [V, 1, null]);
   slow.go();
   await until(async () => (await store.active('gifts')) === V + 1, 'the new version to be in use');
-  assert.ok(await model.reached(position, 1_000));
+  assert.ok(await model.reached(position, 20_000));
   assert.is((await model.get(ids[0] ?? ''))?.redemption?.redeemed, true);
   assert.equal([await readyOf(house), (await standingOf(house, NEXT)).served], [{ ready: true, detail: 'caught up' }, null]);
 }));

@@ -113,7 +113,7 @@ test('what was falsified is found field by field, and put right', installed(asyn
     return model.edition() !== edition;
   }, 'caches to hear of it');
   const { position } = await append(events, giftStream(one), 'GiftUnredeemed', { redemption_id: `r-${one}` });
-  assert.ok(await store.reached(`gifts@${gifts.version}`, position, 1_000));
+  assert.ok(await store.reached(`gifts@${gifts.version}`, position, 20_000));
   assert.is((await store.get<GiftDocument>(GIFTS, one))?.body.redemption?.redeemed, false, 'the projector folds on what was repaired, not on what it remembered');
 }));
 
