@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './build.mjs';
 
-const HTTP = /^(api\/|app\.)/;
+const HTTP = /^api\//;
 /** They start the service, but choose its engines themselves. */
 const OWN_ENGINES = /^(docs\/|faults\/outages|processors\/fromNothing|cli\/(projectionsLost|restoreDrill|withoutService)\.)/;
 /** What processes of several roles do with each other, over HTTP: each of them sees what another has written, does what another asks for, and rebuilds what another serves. */
-const SEVERAL_ROLES = /^(api\/(gifts|health|idempotency|rebuilding|redemptions|stripe|transactions|vouchers|webhooks|ops\/(giftCare|parked|projections|refunds))\.)/;
+const SEVERAL_ROLES = /^(api\/(gifts|health|rebuilding|redemptions|stripe|transactions|vouchers|ops\/(parked|projections|refunds))\.)/;
 
 /** All three servers together. */
 const ALL = { engines: 'all' };
