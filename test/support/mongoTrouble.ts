@@ -18,7 +18,7 @@ export async function recovered(ask: () => Promise<unknown>): Promise<number> {
     const answered = await ask().then(() => true, () => false);
     const ms = performance.now() - started;
     if (answered) return ms;
-    assert.ok(ms < 20_000, 'it never recovers');
+    assert.ok(ms < 60_000, 'it never recovers');
     await sleep(20);
   }
 }

@@ -30,7 +30,7 @@ if (missing === undefined) {
     const large = Array.from({ length: 900 }, (_, n) => doc(`l${n}`, 1, { n, text: 'x'.repeat(2_000) }));
     const calls = { ...everyCall(store, collection), 'a large write': () => store.write([batch(collection, large.slice(1))]) };
     // Every call is to find a connection that is open: those not yet made fail early.
-    for (let round = 0; round < 2; round++) await recovered(() => Promise.all(Array.from({ length: 2 }, () => Object.values(calls).map((call) => call())).flat()));
+    for (let round = 0; round < 2; round++) await recovered(() => Promise.all(Array.from({ length: 2 }, () => Object.values(everyCall(store, collection)).map((call) => call())).flat()));
     server.signal('SIGSTOP');
     const waiting = store.reached(projectionOf(collection), at(9), 700).then((reached) => ({ reached, at: performance.now() }));
     const stopped = performance.now();
