@@ -35,6 +35,7 @@ test('without any word from the provider it is looked up', async ({ house, provi
   house.process(quick(house));
   const { transactionId, giftIds } = await house.buy([{}], { reference });
   await house.until(async () => waits(providers, transactionId));
+  await house.until(async () => (await house.types(`transaction-${transactionId}`)).length === 3);
   await sleep(100);
   assert.equal(await house.types(`transaction-${transactionId}`), CHARGED.slice(0, 3));
   assert.equal(await house.types(`gift-${giftIds[0]}`), []);
