@@ -1,7 +1,7 @@
 /** Redeeming a gift and reversing the latest redemption (spec 4.3). */
 import { mayRedeem, mayUnredeem } from '../domain/gift.js';
 import { hasRun, loadGift } from '../commands/loadGift.js';
-import { redeemGift } from '../commands/redeemGift.js';
+import { loadToRedeem, redeemGift } from '../commands/redeemGift.js';
 import { unredeemGift } from '../commands/unredeemGift.js';
 import { HttpError } from './errors.js';
 import { contextOf, type GiftRouteDeps, userOf } from './giftDeps.js';
@@ -50,7 +50,7 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
         const user = userOf(early);
         const context = contextOf(early, deps.now());
         const giftId = early.params['giftId'] ?? '';
-        const loaded = await loadGift(deps, giftId, user, context.now);
+        const loaded = await loadToRedeem(deps, giftId, user, context.now);
         if (!hasRun(loaded, context) && !mayRedeem(loaded.gift, loaded.facts)) throw new HttpError('cannot_redeem');
         return async ({ body }) => {
           const { redemption, event, replayed } = await redeemGift(deps, loaded, user, context, body['location_id'] as string);

@@ -29,14 +29,19 @@ export interface LoadedGift {
   /** What issues the gift, where its payment is charged and its stream still empty: goes with the command's own event in one append. */
   readonly issue?: GiftIssued;
   readonly facts: GiftFacts;
+  /** Whether `facts` say who owns the number that it was sent to. */
+  readonly ownerWanted: OwnerWanted;
 }
 
+/** Whether the decision about a gift depends on who owns the number that it was sent to; where it does not, a stream less is read. */
+export type OwnerWanted = (caller: GiftCaller) => boolean;
+
 /**
- * Loads a gift as `user` would decide about it now.
+ * Loads a gift as `user` would decide about it now. `ownerWanted`: default always.
  * @throws Refusal `gift_not_found`; UnavailableError, also while the read model can't say yet whether the gift exists.
  */
-export async function loadGift(deps: GiftDeps, giftId: string, user: UserDocument, now: string): Promise<LoadedGift> {
-  return judge(deps, giftId, await deps.events.read(giftStream(giftId)), user, now);
+export async function loadGift(deps: GiftDeps, giftId: string, user: UserDocument, now: string, ownerWanted: OwnerWanted = () => true): Promise<LoadedGift> {
+  return judge(deps, giftId, await deps.events.read(giftStream(giftId)), user, now, ownerWanted);
 }
 
 /** Whether this command has appended to the gift's stream before: then it is answered as it was, whatever has changed since. */
@@ -56,16 +61,18 @@ export async function handleGift(
   decide: (gift: IssuedGift, facts: GiftFacts) => readonly GiftEvent[] | Promise<readonly GiftEvent[]>,
 ): Promise<Handled> {
   const decideOn = async (history: readonly RecordedEvent[]): Promise<readonly DomainEvent[]> => {
-    const current = history === loaded.history ? loaded : await judge(deps, loaded.giftId, history, user, context.now);
+    const current = history === loaded.history ? loaded : await judge(deps, loaded.giftId, history, user, context.now, loaded.ownerWanted);
     const decided = await decide(current.gift, current.facts);
     return decided.length > 0 && current.issue !== undefined ? [current.issue, ...decided] : decided;
   };
   return handle(deps.events, giftStream(loaded.giftId), context, decideOn, loaded.history);
 }
 
-async function judge(deps: GiftDeps, giftId: string, history: readonly RecordedEvent[], user: UserDocument, now: string): Promise<LoadedGift> {
+async function judge(deps: GiftDeps, giftId: string, history: readonly RecordedEvent[], user: UserDocument, now: string, ownerWanted: OwnerWanted): Promise<LoadedGift> {
   const { payment, ...found } = await foundGift(deps, giftId, history);
-  return { giftId, history, ...found, facts: await factsOf(deps, found.gift, payment, user, now) };
+  const caller = callerOf(deps, found.gift, user);
+  const facts = { now, payment, caller };
+  return { giftId, history, ...found, ownerWanted, facts: ownerWanted(caller) ? await withPhoneOwner(deps, found.gift, facts) : facts };
 }
 
 /** A gift and how its payment stands; `issue` as in `LoadedGift`. */
@@ -94,10 +101,12 @@ function issueOf(purchase: GiftsPurchased['data'], purchasedAt: string, index: n
   return one.event;
 }
 
-async function factsOf(deps: GiftDeps, gift: IssuedGift, payment: GiftFacts['payment'], user: UserDocument, now: string): Promise<GiftFacts> {
+/** The facts with the owner of the number that the gift was sent to, as it is now. @throws UnavailableError */
+export async function withPhoneOwner(deps: Pick<GiftDeps, 'events'>, gift: IssuedGift, facts: GiftFacts): Promise<GiftFacts> {
   const hash = gift.issued.receiver.phone_hash;
-  const phoneOwner = hash === undefined ? undefined : await ownerOfPhone(deps.events, hash, gift.receiverSince ?? gift.issued.purchased_at);
-  return { now, payment, caller: callerOf(deps, gift, user), ...(phoneOwner === undefined ? {} : { phoneOwner }) };
+  if (hash === undefined) return facts;
+  const phoneOwner = await ownerOfPhone(deps.events, hash, gift.receiverSince ?? gift.issued.purchased_at);
+  return phoneOwner === undefined ? facts : { ...facts, phoneOwner };
 }
 
 /** The user as a gift's decisions see them: a merchant's user, and whether the gift is valid for the merchant today. */

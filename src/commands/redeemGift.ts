@@ -1,10 +1,10 @@
 /** RedeemGift: uses a gift up at a location (spec 4.3). */
-import { type GiftRedeemed, redeem } from '../domain/gift.js';
+import { type GiftRedeemed, mayRedeemForMerchant, redeem } from '../domain/gift.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
-import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
+import { type GiftDeps, type LoadedGift, handleGift, loadGift, withPhoneOwner } from './loadGift.js';
 
 /** A redemption as it was made: its event's data and time. */
 export interface Redeemed {
@@ -13,14 +13,22 @@ export interface Redeemed {
   readonly replayed: boolean;
 }
 
-/** Redeems. @throws Refusal, UnavailableError */
+/** Loads a gift to be redeemed: who owns it does not matter yet where a merchant user may redeem it. @throws as `loadGift` */
+export async function loadToRedeem(deps: GiftDeps, giftId: string, user: UserDocument, now: string): Promise<LoadedGift> {
+  return loadGift(deps, giftId, user, now, (caller) => !mayRedeemForMerchant(caller));
+}
+
+/** Redeems. @param loaded by `loadToRedeem`. @throws Refusal, UnavailableError */
 export async function redeemGift(deps: GiftDeps, loaded: LoadedGift, user: UserDocument, context: CommandContext, locationId: string): Promise<Redeemed> {
-  const { own, replayed } = await handleGift(deps, loaded, user, context, (gift, facts) => {
+  const { own, replayed } = await handleGift(deps, loaded, user, context, async (gift, facts) => {
     const catalogue = deps.catalogue.current();
     const store = catalogue.stores.get(locationId);
     const merchantId = store === undefined ? undefined : catalogue.brands.get(store.brand_id)?.merchant_id;
     const location = merchantId === undefined ? undefined : { id: locationId, merchant_id: merchantId, valid: catalogue.validFor(gift.issued, merchantId) };
-    return redeem(gift, { ...facts, location, redemptionId: idFrom(context.commandId, 'redemption') });
+    // Elsewhere than at the merchant's own locations only the owner may.
+    const elsewhere = merchantId !== undefined && merchantId !== facts.caller.merchant?.id && !loaded.ownerWanted(facts.caller);
+    const known = elsewhere ? await withPhoneOwner(deps, gift, facts) : facts;
+    return redeem(gift, { ...known, location, redemptionId: idFrom(context.commandId, 'redemption') });
   });
   const event = own.find((one) => one.type === 'GiftRedeemed');
   if (event === undefined) throw new Error('a redeem appended no redemption');

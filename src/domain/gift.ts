@@ -190,8 +190,12 @@ export function isExpired(expiresOn: string, now: string): boolean {
 /** Whether the caller may redeem the gift: its owner, or a merchant user with the permission, for whose merchant it is valid (spec 5.3). */
 export function mayRedeem(gift: Pick<IssuedGift, 'issued' | 'claimedBy'>, facts: Pick<GiftFacts, 'caller' | 'phoneOwner'>): boolean {
   const { caller, phoneOwner } = facts;
-  if (caller.merchant?.valid === true && caller.merchant.permissions.includes('redeem')) return true;
-  return ownerOf(gift, phoneOwner) === caller.user_id;
+  return mayRedeemForMerchant(caller) || ownerOf(gift, phoneOwner) === caller.user_id;
+}
+
+/** Whether the caller may redeem the gift whoever owns it: then only at the merchant's own locations (spec 5.3). */
+export function mayRedeemForMerchant({ merchant }: GiftCaller): boolean {
+  return merchant?.valid === true && merchant.permissions.includes('redeem');
 }
 
 /** Redeems. @throws Refusal `cannot_redeem`, `invalid_location`, or the state's. */

@@ -7,6 +7,7 @@ import type { CommandContext } from '../../src/commands/context.js';
 import { openReadModels } from '../../src/readModels.js';
 import { buyOne, redeem, refused, unredeem } from '../support/giftFlow.js';
 import { type Service, startService } from '../support/service.js';
+import { CATALOGUE } from '../support/testCatalogue.js';
 
 const test = suite('redemptions');
 let service: Service;
@@ -53,6 +54,16 @@ test('a gift sent to a number belongs to who has the number', async () => {
   const gift = await buyOne(service, 'latte', { phone_number: '+44 7700 900002' });
   refused(await redeem(service, gift, 'ann'), 403, 'Cannot redeem this gift.');
   assert.equal((await redeem(service, gift, 'bob')).status, 201);
+});
+
+test('who works at a till redeems a gift of their own anywhere, one of somebody else’s only where they work', async () => {
+  const till = CATALOGUE.users.find((user) => (user as { id: string }).id === 'till-redeem-only');
+  await service.import({ users: [{ ...till, phone_number: '07700 900090' }] });
+  const own = await buyOne(service, 'latte', { phone_number: '07700 900090' });
+  const bobs = await buyOne(service, 'latte', { phone_number: '07700 900002' });
+  refused(await redeem(service, bobs, 'till-redeem-only', 'screen-soho'), 422, 'Invalid location.');
+  assert.equal((await redeem(service, bobs, 'till-redeem-only')).status, 201);
+  assert.equal((await redeem(service, own, 'till-redeem-only', 'screen-soho')).status, 201);
 });
 
 test('a consolidated product is redeemed by any merchant whose brand lists it', async () => {

@@ -11,7 +11,7 @@ interface Asked<Q, A> {
 
 /** How questions are answered together. */
 export interface GatherOptions {
-  /** So many a turn; the others wait for the next, so that nobody is held up and what comes of the first goes on meanwhile. */
+  /** So many a turn; the others wait for the next, so that nothing else is held up. */
   readonly atOnce: number;
   /** Runs all the work of one turn; what it throws beside the work fails every question of that turn. */
   readonly around?: (work: () => void) => void;
