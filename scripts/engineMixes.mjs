@@ -9,6 +9,9 @@ const OWN_ENGINES = /^(docs\/|faults\/outages|processors\/fromNothing|cli\/(proj
 /** What processes of several roles do with each other, over HTTP: each of them sees what another has written, does what another asks for, and rebuilds what another serves. */
 const SEVERAL_ROLES = /^(api\/(gifts|health|rebuilding|redemptions|stripe|transactions|vouchers|ops\/(parked|projections|refunds))\.)/;
 
+/** Long and the same everywhere above the ports: once on servers is enough. */
+const ONCE_ON_SERVERS = /^api\/(fuzz|rebuilding)\./;
+
 /** All three servers together. */
 const ALL = { engines: 'all' };
 /** The same with one process per role. */
@@ -22,16 +25,17 @@ function startsService(file) {
 }
 
 /**
- * Which of the files run on which mix: every one on all servers, the HTTP tests in turn on one of the pairs, and those of several roles with a process per role.
+ * Which of the files run on which mix: every one on all servers, in one process or with a process per role, the HTTP tests in turn on one of the pairs,
+ * and those of several roles with a process per role.
  * @param whole each HTTP test runs on each mix
  */
 function mixesFor(files, whole) {
   const own = files.filter(startsService);
   const http = own.filter((file) => HTTP.test(file));
   return [
-    { ...ALL, files: own },
+    { ...ALL, files: whole ? own : own.filter((file) => !ONCE_ON_SERVERS.test(file) || !SEVERAL_ROLES.test(file)) },
     { ...SPLIT, files: whole ? http : http.filter((file) => SEVERAL_ROLES.test(file)) },
-    ...PAIRS.map((pair, number) => ({ ...pair, files: whole ? http : http.filter((_, at) => at % PAIRS.length === number) })),
+    ...PAIRS.map((pair, number) => ({ ...pair, files: whole ? http : http.filter((file, at) => at % PAIRS.length === number && !ONCE_ON_SERVERS.test(file)) })),
   ];
 }
 
