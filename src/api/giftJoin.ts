@@ -27,11 +27,11 @@ export interface GiftModels {
 export async function findGift(models: GiftModels, id: string): Promise<JoinedGift | undefined> {
   const gift = await models.gifts.get(id);
   if (gift === undefined) return undefined;
-  const transaction = await models.transactions.get(gift.transaction_id);
-  if (transaction === undefined) return undefined;
   const hash = gift.receiver.phone_hash;
-  const phone = hash === undefined ? undefined : await models.accounts.get(`phone-${hash}`);
-  return joinedGift(id, gift, transaction, phone);
+  const bought = models.transactions.get(gift.transaction_id);
+  // Asked for together: each waits for its turn.
+  const [transaction, phone] = hash === undefined ? [await bought] : await Promise.all([bought, models.accounts.get(`phone-${hash}`)]);
+  return transaction === undefined ? undefined : joinedGift(id, gift, transaction, phone);
 }
 
 /** A gift joined with what was read of it; `phone` is the document of the number it was sent to. */
