@@ -8,7 +8,7 @@ import { FEED_TYPES, type Intent } from './processors/feed.js';
 import { parkLateMoneyAs } from './processors/lateMoney.js';
 import { openWork } from './processors/openWork.js';
 import { PROCESS_CHECKPOINT, PROCESS_LEASE, type ProcessCheckpoint } from './processors/run.js';
-import { buildOf, formerOf, keptBuild, type Rebuild, rebuildOf } from './projections/builds.js';
+import { buildOf, keptBuild, keptFormer, type Rebuild, rebuildOf } from './projections/builds.js';
 import { lagBehind } from './projections/lag.js';
 import { leaseState, type LeaseState } from './projections/lease.js';
 import { checkpointName, type Projection } from './projections/projection.js';
@@ -187,15 +187,15 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
       lagBehind(events, position, types, { count: COUNT.events, withinMs: COUNT.ms }),
       listQuarantined(store.records, kept),
       rebuildStanding(name, seen, was),
-      formerOf(store, name),
+      keptFormer(store, name),
       active === undefined || active === kept.version ? null : servedStanding(projection, active, seen, was),
       rate(events, types, { from: was.positions.get(name), to: position, ms: seen.at - was.at }),
     ]);
     const { version, build } = buildOf(kept.version);
-    const keptFormer = former !== undefined && former.number !== active && former.until > Date.now() ? { ...buildOf(former.number), until: new Date(former.until).toISOString() } : null;
+    const back = former !== undefined && former.number !== active ? { ...buildOf(former.number), until: new Date(former.until).toISOString() } : null;
     return {
       kind: 'projection', name, version, build, in_use: active === kept.version, position: position ?? null, lag_events: lag.events, lag_exact: lag.whole,
-      lag_seconds: lag.seconds === undefined ? null : rounded(lag.seconds), per_second: perSecond, holder: holderOf('projector', seen, was), quarantined: quarantined.length, rebuild, served, former: keptFormer,
+      lag_seconds: lag.seconds === undefined ? null : rounded(lag.seconds), per_second: perSecond, holder: holderOf('projector', seen, was), quarantined: quarantined.length, rebuild, served, former: back,
     };
   }
 

@@ -24,14 +24,17 @@ function statusOf({ gift, transaction }: JoinedGift): keyof typeof STATUS {
   if (transaction.payment === 'pending') return 'pending';
   if (transaction.payment === 'declined' || gift.cancelled === true) return 'cancelled';
   if (gift.redemption?.redeemed === true) return 'redeemed';
-  const received = isSomebody(gift.receiver) || gift.claimed_by !== undefined;
-  return received ? 'received' : 'unclaimed';
+  return isReceived(gift) ? 'received' : 'unclaimed';
+}
+
+/** Whether it is somebody's: sent to them, or claimed by them. */
+function isReceived({ receiver, claimed_by }: JoinedGift['gift']): boolean {
+  return isSomebody(receiver) || claimed_by !== undefined;
 }
 
 /** Shown to the owner, and to a buyer who named that user, not one whom it was given to since; a purchase must not tell who owns a number (decisions 2). */
 function receiverShown({ gift, transaction, owner }: JoinedGift, userId: string): string {
-  const received = isSomebody(gift.receiver) || gift.claimed_by !== undefined;
-  if (received && owner === userId) return userId;
+  if (isReceived(gift) && owner === userId) return userId;
   return transaction.buyer_id === userId && gift.reassigned_at === undefined ? (gift.receiver.user_id ?? '') : '';
 }
 

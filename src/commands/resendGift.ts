@@ -1,5 +1,5 @@
 /** ResendGift: tells a gift's receiver again, deliberately, once for each time it is asked for. */
-import { type GiftEvent, giftStream, refuseUnlessUsable } from '../domain/gift.js';
+import { type GiftEvent, giftStream, isSomebody, refuseUnlessUsable } from '../domain/gift.js';
 import { type NotificationEvent, notificationStream } from '../domain/notification.js';
 import { Refusal } from '../domain/refusal.js';
 import { type Placed, tellingsOf } from '../domain/telling.js';
@@ -17,8 +17,7 @@ export async function resendGift(deps: CareDeps, giftId: string, context: Comman
     const stream = await deps.events.read(giftStream(giftId));
     const { gift, payment } = await foundGift(deps, giftId, stream);
     refuseUnlessUsable(gift, { now: context.now, payment });
-    const { user_id, phone_hash } = gift.issued.receiver;
-    if (user_id === undefined && phone_hash === undefined) throw new Refusal('gift_has_no_receiver');
+    if (!isSomebody(gift.issued.receiver)) throw new Refusal('gift_has_no_receiver');
     const { next, nextNumber } = tellingsOf(stream as unknown as Placed<GiftEvent>[], history as unknown as Placed<NotificationEvent>[]);
     const gift_revision = stream.at(-1)?.revision;
     // Charged and not issued yet: it is told once it is.

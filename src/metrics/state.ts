@@ -45,24 +45,22 @@ export function showState(show: Exposition, { engines, projections, processes }:
     return [[part, one.engine], up];
   };
 
+  const buildSamples = async ({ name, types }: Projection, version: number, active: number | undefined) => {
+    const build = { name, version };
+    const [position, quarantined] = await Promise.all([store.checkpoint(checkpointName(build)), listQuarantined(store.records, build)]);
+    return { labels: [name, String(buildOf(version).version)], lag: await lagBehind(events, position, types), active: active === version ? 1 : 0, quarantined: quarantined.length };
+  };
+
   const projectionSamples = async (projection: Projection) => {
-    const { name, version, types } = projection;
-    const labels = [name, String(version)];
-    const active = await store.active(name);
+    const active = await store.active(projection.name);
     const kept = await keptBuild(store, projection, active);
-    const [position, quarantined] = await Promise.all([store.checkpoint(checkpointName(kept)), listQuarantined(store.records, kept)]);
-    const lag = await lagBehind(events, position, types);
-    return { labels, lag, active: active === kept.version ? 1 : 0, quarantined: quarantined.length };
+    return buildSamples(projection, kept.version, active);
   };
 
   /** Before a deployed version is built readers use that of another release. */
   const servedSamples = async (projection: Projection) => {
-    const { name, types } = projection;
-    const active = await store.active(name);
-    if (active === undefined || sameVersion(active, projection.version)) return undefined;
-    const served = { name, version: active };
-    const [position, quarantined] = await Promise.all([store.checkpoint(checkpointName(served)), listQuarantined(store.records, served)]);
-    return { labels: [name, String(buildOf(active).version)], lag: await lagBehind(events, position, types), active: 1, quarantined: quarantined.length };
+    const active = await store.active(projection.name);
+    return active === undefined || sameVersion(active, projection.version) ? undefined : buildSamples(projection, active, active);
   };
 
   const processLag = async (): Promise<readonly Sample[]> => {

@@ -1,5 +1,5 @@
 /** The notification process: tell the receiver of each issued gift, once (decisions 3). Pure: events come in, what to do comes out. */
-import type { GiftIssued } from '../domain/gift.js';
+import { type GiftIssued, isSomebody } from '../domain/gift.js';
 import type { Channel, NotificationFailed, NotificationSent, NotificationStarted } from '../domain/notification.js';
 import type { WorkParked } from '../domain/parked.js';
 import type { PurchaseReceiver } from '../domain/purchase.js';
@@ -41,7 +41,7 @@ export function reactToNotification(work: NotificationWork | undefined, event: N
   switch (event.type) {
     case 'GiftIssued': {
       const { receiver, transaction_id, index } = event.data;
-      if (receiver.user_id === undefined && receiver.phone_hash === undefined) return NOTHING;
+      if (!isSomebody(receiver)) return NOTHING;
       const due: NotificationWork = { stage: 'due', transactionId: transaction_id, index, last: seen };
       return { work: due, intents: resumeNotification(due, giftId) };
     }

@@ -33,7 +33,7 @@ export interface LeaseOptions {
   readonly signal: AbortSignal;
   readonly logger: Logger;
   /** Default `LEASE_MS`. The same in all processes. */
-  readonly ttlMs?: number;
+  readonly ttlMs?: number | undefined;
   /** Told, while it waits, each time that another is seen to hold it on. */
   readonly onHeld?: (holder: string) => void;
 }
@@ -140,7 +140,7 @@ function isFree({ holder: last, life }: LeaseValue, holder: string): boolean {
 function hold(
   records: Records,
   key: string,
-  options: Required<Pick<LeaseOptions, 'holder' | 'logger' | 'ttlMs'>>,
+  options: Pick<LeaseOptions, 'holder' | 'logger'> & { readonly ttlMs: number },
   had: { readonly fence: number; readonly version: number; readonly renewedAt: number },
 ): Lease {
   const { holder, logger, ttlMs } = options;

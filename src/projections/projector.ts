@@ -83,7 +83,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     while (!signal.aborted) {
       const waiting = new AbortController();
       const standing = standBy(AbortSignal.any([signal, waiting.signal]));
-      const lease = await acquireLease(store.records, 'projector', { holder, signal, logger, ...(leaseMs === undefined ? {} : { ttlMs: leaseMs }) });
+      const lease = await acquireLease(store.records, 'projector', { holder, signal, logger, ttlMs: leaseMs });
       waiting.abort();
       await standing;
       if (lease === undefined) return;

@@ -6,7 +6,7 @@
 import type { Logger } from 'pino';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
-import { asBuild, buildText, foldOf, rankOf, sameVersion } from './builds.js';
+import { buildText, foldOf, rankOf, sameVersion } from './builds.js';
 import { runFeed } from './feed.js';
 import { acquireLease, pause } from './lease.js';
 import type { Projection } from './projection.js';
@@ -73,7 +73,7 @@ export async function settleUnkept(leading: Leading, units: readonly Unit[]): Pr
 
 async function takeBack({ store, logger, holder, leaseMs, signal }: Leading, name: string, { number }: Unkept): Promise<void> {
   await endUnkept(store, name);
-  const keeper = await acquireLease(store.records, keeperLease(name, number), { holder, signal, logger, ...(leaseMs === undefined ? {} : { ttlMs: leaseMs }) });
+  const keeper = await acquireLease(store.records, keeperLease(name, number), { holder, signal, logger, ttlMs: leaseMs });
   await keeper?.release();
 }
 
@@ -90,21 +90,21 @@ export async function keepUnkept({ events, store, projections, logger, holder, l
     return (await unkeptOf(store, name))?.number === number;
   }
 
-  async function keep(fold: Projection, number: number): Promise<void> {
-    const { name } = fold;
+  async function keep(fold: Projection): Promise<void> {
+    const { name, version: number } = fold;
     const ended = new AbortController();
     const signal = AbortSignal.any([until, ended.signal]);
     const tending = (async () => {
       for (; !signal.aborted; await pause(LOOK_MS, signal)) if (!(await wanted(name, number))) ended.abort();
     })().catch(() => ended.abort());
     try {
-      const lease = await acquireLease(store.records, keeperLease(name, number), { holder, signal, logger, ...(leaseMs === undefined ? {} : { ttlMs: leaseMs }) });
+      const lease = await acquireLease(store.records, keeperLease(name, number), { holder, signal, logger, ttlMs: leaseMs });
       if (lease === undefined) return;
       try {
         // Asked with the lease in hand: who takes it back deletes the record first, and then waits for the lease.
         if (!(await wanted(name, number))) return;
         logger.info({ projection: name, serves: buildText(number) }, 'projector: keeping up to date what is served and the leading process does not know');
-        const unit = await openUnit(store, asBuild(fold, number));
+        const unit = await openUnit(store, fold);
         await runFeed([unit], { events, store, lease, signal: AbortSignal.any([signal, lease.lost]), caughtUp: async () => undefined });
       } finally {
         await lease.release();
@@ -122,7 +122,7 @@ export async function keepUnkept({ events, store, projections, logger, holder, l
         const projection = projections.find((one) => one.name === name);
         const fold = projection === undefined ? undefined : foldOf(projection, value.number);
         if (fold === undefined || keeping.has(key)) continue;
-        const running = keep(fold, value.number)
+        const running = keep(fold)
           .catch((error: unknown) => logger.warn({ err: error, projection: name }, 'projector: could not keep up to date what the leading process does not know, trying on'))
           .finally(() => keeping.delete(key));
         keeping.set(key, running);

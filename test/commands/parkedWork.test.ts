@@ -106,14 +106,19 @@ function parkedTelling(): MemoryEvents {
 }
 const tellings = (events: MemoryEvents): string[] => events.log.filter(({ stream }) => stream === 'notification-g').map(({ type }) => type);
 
-test('a discard that loses against a retry does not end the telling that the retry promised', async () => {
-  const events = parkedTelling();
+/** Somebody hands the work back right before the next append. */
+function retriedMeanwhile(events: MemoryEvents, idOrEntity: string): void {
   let first = true;
   events.beforeAppend = async () => {
     if (!first) return;
     first = false;
-    await retryParked(desk(events), 'g', context(), 'quicker');
+    await retryParked(desk(events), idOrEntity, context(), 'quicker');
   };
+}
+
+test('a discard that loses against a retry does not end the telling that the retry promised', async () => {
+  const events = parkedTelling();
+  retriedMeanwhile(events, 'g');
   await assert.rejects(discardParked(desk(events), 'g', context(), 'too late'), refusal('work_retried'));
   assert.deepEqual(tellings(events), ['NotificationStarted']);
 });
@@ -166,12 +171,7 @@ test('a repeated command that names an entity acts on the same work again, not o
 
 test('a command that loses a race over one work does not turn to another of its entity', async () => {
   const events = parkedLog();
-  let first = true;
-  events.beforeAppend = async () => {
-    if (!first) return;
-    first = false;
-    await retryParked(desk(events), parkedId('purchase', 'p1'), context(), 'quicker');
-  };
+  retriedMeanwhile(events, parkedId('purchase', 'p1'));
   await assert.rejects(discardParked(desk(events), 'p1', context(), 'too late'), refusal('work_retried'));
   assert.equal((await findParked(desk(events), parkedId('refund', 'p1'))).work.state, 'parked');
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
-import type { EventStore } from '../../src/ports/eventStore.js';
+import type { EventStore, NewEvent } from '../../src/ports/eventStore.js';
 import { SUBJECTS } from '../../src/workers/messages.js';
 import { faultyBus } from '../support/faultyBus.js';
 import { type Bought, hoursAgo, type House, phone, sentIn } from '../support/house.js';
@@ -60,35 +60,34 @@ test('cancels what can be, leaves what is used or out, and gives back exactly th
   assert.equal((await house.all('NothingRefunded'))[0]?.data, { refund_id: nothing, kept: { redeemed: [redeemed] } });
 });
 
-
-test('of a gift that is cancelled in the append that issues it nobody is told', async ({ house }) => {
-  await house.work();
-  const events: EventStore = {
-    ...house.events,
-    append: async (stream, all, expected) => {
-      const together = all.flatMap((event) => (event.type === 'GiftIssued' ? [event, { ...event, id: randomUUID(), type: 'GiftCancelled', data: { reason: 'x', refund_id: 'r' } }] : [event]));
-      return house.events.append(stream, together, expected);
-    },
+/** An event store that appends a cancellation with each issue of a gift; `changed`: the issue, as it is stored. */
+function cancelling(events: EventStore, changed: (issue: NewEvent) => NewEvent = (issue) => issue): EventStore {
+  const withCancellation = (event: NewEvent): NewEvent[] => {
+    if (event.type !== 'GiftIssued') return [event];
+    const issue = changed(event);
+    return [issue, { ...issue, id: randomUUID(), type: 'GiftCancelled', data: { reason: 'x', refund_id: 'r' } }];
   };
+  return { ...events, append: async (stream, all, expected) => events.append(stream, all.flatMap(withCancellation), expected) };
+}
+
+/** Two receivers, whose gifts are cancelled as they are issued, and neither is told. */
+async function nobodyIsTold(house: House, events: EventStore): Promise<void> {
+  await house.work();
   house.process({ events });
   await house.buy([phone(1), phone(2)]);
   await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 2);
   assert.equal((await house.all('NotificationSent', 'NotificationFailed')).map(({ data }) => (data as { cause?: string }).cause), ['gift is cancelled', 'gift is cancelled']);
   assert.is(sentIn(house), 0);
+}
+
+test('of a gift that is cancelled in the append that issues it nobody is told', async ({ house }) => {
+  await nobodyIsTold(house, cancelling(house.events));
 });
 
 test('nor where the reader of the log sees its issue long before its end', async ({ house }) => {
-  await house.work();
-  const events: EventStore = {
-    ...house.events,
-    append: async (stream, all, expected) => {
-      const together = all.flatMap((event) => {
-        if (event.type !== 'GiftIssued') return [event];
-        const issued = { ...event, metadata: { ...event.metadata, commandId: 'provider-refund-t' } };
-        return [issued, { ...issued, id: randomUUID(), type: 'GiftCancelled', data: { reason: 'x', refund_id: 'r' } }];
-      });
-      return house.events.append(stream, together, expected);
-    },
+  const cancelled = cancelling(house.events, (issue) => ({ ...issue, metadata: { ...issue.metadata, commandId: 'provider-refund-t' } }));
+  await nobodyIsTold(house, {
+    ...cancelled,
     async *follow(...args) {
       for await (const { events: all, position, caughtUp } of house.events.follow(...args)) {
         for (const event of all.slice(0, -1)) {
@@ -98,12 +97,7 @@ test('nor where the reader of the log sees its issue long before its end', async
         yield { events: all.slice(-1), position, caughtUp };
       }
     },
-  };
-  house.process({ events });
-  await house.buy([phone(1), phone(2)]);
-  await house.until(async () => (await house.all('NotificationSent', 'NotificationFailed')).length === 2);
-  assert.equal((await house.all('NotificationSent', 'NotificationFailed')).map(({ data }) => (data as { cause?: string }).cause), ['gift is cancelled', 'gift is cancelled']);
-  assert.is(sentIn(house), 0);
+  });
 });
 
 test('while a refund decides on a gift nobody is told of it; who keeps theirs is told as soon as it has', async ({ house }) => {
