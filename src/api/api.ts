@@ -123,7 +123,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for') || undefined),
     records: engines.store.records,
     hash,
-    positions: positionGate(engines.events.logId, [models.gifts, models.transactions, models.accounts, seesCatalogue]),
+    positions: positionGate(engines.events, [models.gifts, models.transactions, models.accounts, seesCatalogue]),
     onUnkept: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
     logger,
     ...(options.onAnswer === undefined ? {} : { onAnswer: options.onAnswer }),

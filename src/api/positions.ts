@@ -1,5 +1,5 @@
 /** `Gift-Position` (design: read-your-writes): names a log and a position in it, `{log id}:{position}`. */
-import type { Position } from '../ports/eventStore.js';
+import type { EventStore, Position } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { HttpError } from './errors.js';
 
@@ -25,13 +25,15 @@ export interface PositionGate {
 }
 
 /** The gate of a log, for the read models that answers are made of. */
-export function positionGate(logId: string, followers: readonly Follower[]): PositionGate {
+export function positionGate({ logId, isPosition }: Pick<EventStore, 'logId' | 'isPosition'>, followers: readonly Follower[]): PositionGate {
   return {
     parse(header) {
       if (header === undefined) return undefined;
       const [, log, position] = POSITION.exec(header) ?? [];
       if (log === undefined || position === undefined) throw new HttpError('invalid_position');
-      return log === logId ? position : undefined;
+      if (log !== logId) return undefined;
+      if (!isPosition(position)) throw new HttpError('invalid_position');
+      return position;
     },
     format: (position) => `${logId}:${position}`,
     async wait(position) {

@@ -150,6 +150,9 @@ export interface EventStore {
    */
   follow(after: Position | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<EventBatch>;
 
+  /** Whether a text that came from outside can be a position, by its form alone: all positions of an engine have one form. */
+  isPosition(text: string): boolean;
+
   /** Position of the last event of the log; `undefined` while it is empty. @throws UnavailableError */
   end(): Promise<Position | undefined>;
 

@@ -310,7 +310,7 @@ test('Gift-Position: own writes are seen at once; other logs are ignored, malfor
   assert.equal((await look(gift, 'ann', '', { 'gift-position': own })).json.data.gift_status, 'redeemed');
   const [, position = ''] = own.split(':');
   assert.equal((await look(gift, 'ann', '', { 'gift-position': `00000000-0000-4000-8000-000000000000:${'9'.repeat(position.length)}` })).status, 200);
-  for (const malformed of ['', 'x', position, `${service.events.logId}:`, `${service.events.logId}:A B`, `${service.events.logId}:${'1'.repeat(65)}`, `${own},${own}`, `${service.events.logId.toUpperCase()}:${position}`]) {
+  for (const malformed of ['', 'x', position, `${service.events.logId}:`, `${service.events.logId}:A B`, `${service.events.logId}:${'1'.repeat(65)}`, own.slice(0, -1), `${own}0`, `${own},${own}`, `${service.events.logId.toUpperCase()}:${position}`]) {
     refused(await look(gift, 'ann', '', { 'gift-position': malformed }), 400, 'Invalid position.');
   }
   refused(await service.ask('GET', '/api/v2/products', { token: await service.clientToken(), headers: { 'gift-position': 'x' } }), 400, 'Invalid position.');

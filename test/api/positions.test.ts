@@ -5,13 +5,14 @@ import { UnavailableError } from '../../src/ports/unavailable.js';
 
 const test = suite('positions');
 const LOG = '0b7c6f0e-1111-4222-8333-444455556666';
+const log = { logId: LOG, isPosition: (text: string) => /^[0-9]{16}$/.test(text) };
 
 test('a position is read back as it was written; another log’s is ignored, nonsense refused', () => {
-  const gate = positionGate(LOG, []);
+  const gate = positionGate(log, []);
   assert.equal(gate.parse(gate.format('0000000000000042')), '0000000000000042');
   assert.equal(gate.parse(undefined), undefined);
   assert.equal(gate.parse(`${LOG.replace('0b', '1b')}:0000000000000042`), undefined);
-  for (const header of ['', 'x', `${LOG}:`, `${LOG}:A`, `${LOG}:${'0'.repeat(65)}`, `${LOG}:1,${LOG}:2`]) assert.throws(() => gate.parse(header), { message: 'Invalid position.' });
+  for (const header of ['', 'x', `${LOG}:`, `${LOG}:A`, `${LOG}:42`, `${LOG}:00000000000000042`, `${LOG}:000000000000000a`, `${LOG}:${'0'.repeat(65)}`, `${LOG}:1,${LOG}:2`]) assert.throws(() => gate.parse(header), { message: 'Invalid position.' });
 });
 
 test('it waits for every follower', async () => {
@@ -22,9 +23,9 @@ test('it waits for every follower', async () => {
       return reached;
     },
   });
-  await positionGate(LOG, [follower('a', true), follower('b', true)]).wait('7');
+  await positionGate(log, [follower('a', true), follower('b', true)]).wait('7');
   assert.deepEqual(asked, ['a 7', 'b 7']);
-  await assert.rejects(positionGate(LOG, [follower('a', true), follower('b', false)]).wait('7'), UnavailableError);
+  await assert.rejects(positionGate(log, [follower('a', true), follower('b', false)]).wait('7'), UnavailableError);
 });
 
 test.run();

@@ -28,6 +28,7 @@ export function memoryEvents(): MemoryEvents {
   const self: MemoryEvents = {
     logId: 'memory',
     engine: 'memory',
+    isPosition: (text) => /^[0-9]{16}$/.test(text),
     log,
     beforeAppend: () => undefined,
     given(stream, ...events) {

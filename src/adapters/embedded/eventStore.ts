@@ -4,7 +4,7 @@ import type { Database } from 'better-sqlite3';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { feed } from './eventStoreFeed.js';
-import { eventLogFile, logIdOf, openEventLog, positionOf, sealEventLog, sealMark } from './eventStoreLog.js';
+import { eventLogFile, isPosition, logIdOf, openEventLog, positionOf, sealEventLog, sealMark } from './eventStoreLog.js';
 import { eventReader } from './eventStoreReader.js';
 import { watchTail } from './eventStoreTail.js';
 import { openEventWriter } from './eventStoreWriter.js';
@@ -63,6 +63,7 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
   return {
     logId,
     engine: 'embedded',
+    isPosition,
 
     async append(stream, events, expected) {
       refuseWhenClosed();

@@ -78,9 +78,14 @@ export function positionOf(number: number): Position {
   return ZEROS.slice(digits.length) + digits;
 }
 
+/** Whether a text has the form of a position. */
+export function isPosition(text: string): boolean {
+  return /^[0-9]{16}$/.test(text);
+}
+
 /** The number in a position; 0, which comes before all events, for `undefined`. @throws RangeError when it is not a position of this engine. */
 export function numberOf(position: Position | undefined): number {
   if (position === undefined) return 0;
-  if (!/^[0-9]{16}$/.test(position)) throw new RangeError(`not a position of the embedded event store: ${position}`);
+  if (!isPosition(position)) throw new RangeError(`not a position of the embedded event store: ${position}`);
   return Number(position);
 }

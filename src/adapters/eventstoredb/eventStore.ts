@@ -14,7 +14,7 @@ import { appendGroups } from './inOrder.js';
 import { openPool } from './pool.js';
 import { openReads } from './reads.js';
 import type { EncodedEvent } from './records.js';
-import { encode } from './records.js';
+import { encode, isPosition } from './records.js';
 import { openSeal } from './seal.js';
 
 export { EventStoreDbError } from './log.js';
@@ -93,6 +93,7 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
   return {
     logId,
     engine: 'eventstoredb',
+    isPosition,
 
     async append(stream, events, expected) {
       refuseWhenClosed();

@@ -14,9 +14,14 @@ export function positionOf(commit: string): Position {
   return commit.padStart(POSITION_DIGITS, '0');
 }
 
+/** Whether a text has the form of a position. */
+export function isPosition(text: string): boolean {
+  return /^[0-9]{19}$/.test(text);
+}
+
 /** The server's number of a position. @throws RangeError when it is not a position of this engine. */
 export function commitOf(position: Position): string {
-  if (!/^[0-9]{19}$/.test(position)) throw new RangeError(`not a position of EventStoreDB: ${position}`);
+  if (!isPosition(position)) throw new RangeError(`not a position of EventStoreDB: ${position}`);
   return BigInt(position).toString();
 }
 

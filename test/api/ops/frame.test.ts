@@ -41,7 +41,7 @@ async function served(own: OpsRoute, principal: Principal = withRoles('auditor')
     addressOf: () => 'here',
     records: memoryRecords(Date.now),
     hash: keyedHash(Buffer.alloc(32)),
-    positions: positionGate('log', []),
+    positions: positionGate({ logId: 'log', isPosition: () => true }, []),
     onUnkept: () => undefined,
     logger,
   });
