@@ -1,6 +1,7 @@
 /** A MongoDB for tests: the test server beside the project, on a free port of the loopback address, or any at TEST_MONGODB_URL. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,9 +9,22 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { MongoClient } from 'mongodb';
-import { freePort, killed } from './serverProcess.js';
+import { killed } from './serverProcess.js';
 
 const START = fileURLToPath(new URL('../../../../shared/engines/mongodb/start', import.meta.url));
+
+/** It says within so long, in ms, that it listens. */
+const START_MS = 60_000;
+/**
+ * One command at a time, whatever the connection. With every answer the server writes all that has changed to its disk, what other commands
+ * have half done too: killed in such a moment, it afterwards has a document that its index doesn't know, can't find it and refuses to add it
+ * for ever. A MongoDB's single document is written whole or not at all.
+ */
+const ONE_AT_A_TIME = '-Dio.netty.eventLoopThreads=1';
+/** Java says that it was given options. */
+const TOLD_OPTIONS = 'Picked up JAVA_TOOL_OPTIONS';
+/** It could not take its port, for instance; it stays all the same, and does nothing. */
+const FAILED = 'Exception in thread "main"';
 
 /** A test server of our own. */
 export interface MongoServer {
@@ -32,31 +46,45 @@ export function mongoMissing(): string | undefined {
 
 /** Starts a server. `durable`: what it acknowledged survives its being killed. */
 export async function startMongo({ durable = false }: { readonly durable?: boolean } = {}): Promise<MongoServer> {
-  const port = await freePort();
   const dir = durable ? await mkdtemp(join(tmpdir(), 'gift-mongo-')) : undefined;
-  const start = async (): Promise<ChildProcess> => {
-    const started = spawn(START, [String(port), ...(dir === undefined ? [] : [dir])], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const ended = new Promise<never>((_, reject) => {
-      started.once('error', reject);
-      started.once('exit', () => reject(new Error('the MongoDB test server did not start')));
-    });
-    await Promise.race([new Promise((resolve) => createInterface(started.stdout).once('line', resolve)), ended]);
-    ended.catch(() => undefined);
-    return started;
-  };
-  let child = await start();
+  let { child, url } = await startOn('0', dir);
   return {
-    url: `mongodb://127.0.0.1:${port}/`,
+    url,
     signal: (signal) => void child.kill(signal),
     async restart() {
       await killed(child);
-      child = await start();
+      ({ child } = await startOn(new URL(url).port, dir));
     },
     async stop() {
       await killed(child);
       if (dir !== undefined) await rm(dir, { recursive: true, force: true });
     },
   };
+}
+
+/** @param port 0 takes a free one. @param dir what it stores stands there, and survives it. */
+async function startOn(port: string, dir: string | undefined): Promise<{ readonly child: ChildProcess; readonly url: string }> {
+  const options = dir === undefined ? process.env : { ...process.env, JAVA_TOOL_OPTIONS: [process.env['JAVA_TOOL_OPTIONS'] ?? '', ONE_AT_A_TIME].join(' ').trim() };
+  const child = spawn(START, [port, ...(dir === undefined ? [] : [dir])], { stdio: ['ignore', 'pipe', 'pipe'], env: options });
+  const failed = new Promise<never>((_, reject) => {
+    createInterface(child.stderr).on('line', (line) => {
+      if (line.startsWith(TOLD_OPTIONS)) return;
+      console.error(line);
+      if (line.startsWith(FAILED)) reject(new Error(line));
+    });
+  });
+  const late = AbortSignal.timeout(START_MS);
+  try {
+    const [url] = (await Promise.race([
+      once(createInterface(child.stdout), 'line', { signal: late }),
+      failed,
+      once(child, 'exit', { signal: late }).then(() => Promise.reject(new Error('it ended'))),
+    ])) as [string];
+    return { child, url };
+  } catch (error) {
+    await killed(child);
+    throw new Error(`the MongoDB test server did not start on port ${port}`, { cause: error });
+  }
 }
 
 /** A database of one's own on a server. */
