@@ -2,7 +2,7 @@
  * Between us and one provider: a breaker, so that a provider in trouble is left alone and nobody waits for it; and its own word for how long
  * it wants to be left alone (`Retry-After`). One a provider and process.
  */
-import { BrokenCircuitError, circuitBreaker, CircuitState, ConsecutiveBreaker, ExponentialBackoff, handleWhen } from 'cockatiel';
+import { BrokenCircuitError, circuitBreaker, CircuitState, ConsecutiveBreaker, ExponentialBackoff, halfJitterGenerator, handleWhen } from 'cockatiel';
 import type { Logger } from 'pino';
 import { inSpan } from '../tracing/spans.js';
 import { NotNowError, TroubleError } from './trouble.js';
@@ -11,7 +11,10 @@ import { NotNowError, TroubleError } from './trouble.js';
 export interface GuardOptions {
   /** Failures in a row that open the breaker. */
   readonly failures?: number;
-  /** How long it is open at first, milliseconds; longer each time that the one request it then lets through fails too. */
+  /**
+   * How long it is open at first, milliseconds: this at most and half of it at least, so that not all processes ask again at once. Twice as
+   * long each time that the one request it then lets through fails too, 30 s at most.
+   */
   readonly openMs?: number;
   readonly watch?: GuardWatch;
 }
@@ -49,7 +52,10 @@ const OPEN_AT_MOST_MS = 30_000;
 export function guard(provider: string, logger: Logger, now: () => number, { failures = FAILURES, openMs = OPEN_MS, watch }: GuardOptions = {}): Guard {
   const breaker = circuitBreaker(
     handleWhen((error) => error instanceof TroubleError),
-    { halfOpenAfter: new ExponentialBackoff({ initialDelay: openMs, maxDelay: Math.max(openMs, OPEN_AT_MOST_MS) }), breaker: new ConsecutiveBreaker(failures) },
+    {
+      halfOpenAfter: new ExponentialBackoff({ initialDelay: openMs, maxDelay: Math.max(openMs, OPEN_AT_MOST_MS), generator: halfJitterGenerator }),
+      breaker: new ConsecutiveBreaker(failures),
+    },
   );
   breaker.onBreak(() => logger.error({ provider }, 'a provider is in trouble: it is left alone for a while'));
   breaker.onReset(() => logger.info({ provider }, 'a provider works again'));

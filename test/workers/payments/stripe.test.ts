@@ -5,6 +5,7 @@ import type { ChargeRequest } from '../../../src/workers/messages.js';
 import type { PaymentProvider } from '../../../src/workers/payments/simulated.js';
 import { type StripeDeps, stripePayments } from '../../../src/workers/payments/stripe.js';
 import { NotNowError, RefusedError, TroubleError } from '../../../src/workers/trouble.js';
+import { withClockAhead } from '../../support/clockAhead.js';
 import { rejects } from '../../support/rejects.js';
 import type { Asked, Fault } from '../../support/standIn.js';
 import { openStripeServer, type StripeServer } from '../../support/stripeServer.js';
@@ -205,8 +206,8 @@ test('a refused key is trouble, since it can be mended; it is never shown', asyn
   assert.not.match(`${error.stack}${lines.join()}`, /hunter2/);
 });
 
-test('a provider in trouble is left alone, and asked again after a while', async ({ server }) => {
-  const payments = open(server, { guard: { failures: 3, openMs: 60 } });
+test('a provider in trouble is left alone, and asked again after a while', ({ server }) => withClockAhead(async (advance) => {
+  const payments = open(server, { guard: { failures: 3, openMs: 600_000 } });
   server.fault = () => ({ kind: 'error', when: 'undone' });
   for (let n = 0; n < 3; n++) await payments.charge(ask()).catch(() => undefined);
   const asked = server.asked.length;
@@ -214,10 +215,10 @@ test('a provider in trouble is left alone, and asked again after a while', async
   assert.is(server.asked.length, asked);
   assert.match(lines.join(), 'a provider is in trouble');
   server.fault = () => undefined;
-  await new Promise((resolve) => setTimeout(resolve, 120));
+  advance(600_000);
   assert.is((await payments.charge(ask())).outcome, 'charged');
   assert.match(lines.join(), 'a provider works again');
-});
+}));
 
 test('looks up by metadata: charged, declined and cancelled, unknown', async ({ server, payments }) => {
   const [good, bad] = [ask(), ask('pm_card_chargeDeclined')];
