@@ -1,5 +1,5 @@
 /** What the driver's errors mean to the port's callers. */
-import { BSON, MongoBulkWriteError, MongoError, MongoInvalidArgumentError, MongoServerError, MongoServerSelectionError } from 'mongodb';
+import { BSON, MongoBulkWriteError, MongoError, MongoInvalidArgumentError, MongoServerError, MongoServerSelectionError, MongoTopologyClosedError } from 'mongodb';
 import type { WriteError } from 'mongodb';
 import { UnavailableError } from '../../ports/unavailable.js';
 
@@ -22,6 +22,11 @@ export class LateError extends Error {
 /** No server was found to ask. A bulk write that finds none carries the reason alone. */
 export function foundNoServer(error: unknown): boolean {
   return error instanceof MongoServerSelectionError || (error instanceof MongoBulkWriteError && 'reason' in error);
+}
+
+/** A client that was closed, by itself too: one that finds no server while it connects for the first time. A bulk write carries the message alone. */
+export function wasClosed(error: unknown): boolean {
+  return error instanceof MongoTopologyClosedError || (error instanceof MongoBulkWriteError && error.message === new MongoTopologyClosedError().message);
 }
 
 /** Nothing was sent: no server was found, or no connection was free (an error that the driver doesn't export). */

@@ -2,7 +2,7 @@
 import type { Collection, Db, DbOptions, Document, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { LateError, failureOf, foundNoServer } from './failures.js';
+import { LateError, failureOf, foundNoServer, wasClosed } from './failures.js';
 
 /** Reads, and writes of single documents. A server that fell silent is noticed after 3 s; this is for what the driver doesn't notice. */
 export const CALL_MS = 5_000;
@@ -88,14 +88,14 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
       misses = 0;
       return answer;
     } catch (error) {
-      if (foundNoServer(error) || error instanceof LateError) missed(session, error);
+      if (foundNoServer(error) || wasClosed(error) || error instanceof LateError) missed(session, error);
       throw failureOf(error, writes);
     } finally {
       session.underWay.delete(running);
     }
   }
 
-  /** The driver recovers by itself nearly always; now and then it never does. */
+  /** The driver recovers by itself nearly always; now and then it never does, and a client whose first connecting failed is closed for good. */
   function missed(session: Session, error: unknown): void {
     misses += 1;
     if (session !== current || closing !== undefined || misses < MISSES || performance.now() - session.madeAt < PATIENCE_MS) return;

@@ -9,6 +9,7 @@ import { openLink } from '../../../src/adapters/mongodb/link.js';
 import type { Link } from '../../../src/adapters/mongodb/link.js';
 import { writeGuarded } from '../../../src/adapters/mongodb/guarded.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { startFakeMongo } from '../../support/fakeMongo.js';
 import { rejectionOf } from '../../support/readStoreDocuments.js';
 
 const test = suite('MongoDB: calls and their failures');
@@ -88,6 +89,29 @@ test('a client that finds no server any more is replaced, and closed', async () 
   assert.is(clients.length, 2, 'the new one is given time too');
   await link.close();
   assert.equal(closed, clients);
+});
+
+test('a client whose first connecting failed is closed for good by the driver: it is replaced, when one asks at a time too', async () => {
+  const server = await startFakeMongo(() => ({ n: 1 }));
+  const read = (link: Link): Promise<unknown> => link.read(({ db }) => db.command({ ping: 1 }));
+  const write = (link: Link): Promise<unknown> => link.write((database) => database.collection('x').bulkWrite([{ insertOne: { document: {} } }]));
+  try {
+    for (const ask of [read, write]) {
+      const urls = [NOWHERE];
+      const link = openLink({ newClient: () => new MongoClient(urls.pop() ?? server.url, { serverSelectionTimeoutMS: 2_100 }), database: 'test' });
+      try {
+        assert.instance(await rejectionOf(ask(link)), UnavailableError);
+        const closed = await rejectionOf(ask(link));
+        assert.instance(closed, UnavailableError);
+        assert.match(closed.message, 'Topology is closed');
+        await ask(link);
+      } finally {
+        await link.close();
+      }
+    }
+  } finally {
+    await server.stop();
+  }
 });
 
 test('what is refused by the server or makes no sense is no reason for a new client', async () => {
