@@ -236,7 +236,8 @@ test('headers', async () => {
     [{ 'X-Nul': 'a\u0000b' }, 400],
     [{ 'X-Long': 'x'.repeat(20_000) }, 431],
     [{ 'Gift-Position': '__proto__' }, 400],
-    [{ 'Gift-Position': `${service.events.logId}:${'z'.repeat(64)}` }, 503],
+    [{ 'Gift-Position': `${service.events.logId}:${'z'.repeat(64)}` }, 400],
+    [{ 'Gift-Position': `${service.events.logId}:${'9'.repeat((await service.events.end())?.length ?? 0)}` }, 503],
   ];
   for (const [headers, status] of cases) {
     const reply = await sendRaw(service.url, requestText('GET', path, { ...bearer(), ...headers }));

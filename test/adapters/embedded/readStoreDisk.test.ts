@@ -138,7 +138,7 @@ async function fullDisk(): Promise<void> {
 }
 
 test.after(() => {
-  if (mounted) execFileSync('umount', [disk]);
+  if (mounted) execFileSync('umount', ['--lazy', disk]);
   rmSync(disk, { recursive: true });
 });
 
