@@ -21,6 +21,8 @@ const OPTIONS: MongoClientOptions = {
   serverSelectionTimeoutMS: 3_000,
   waitQueueTimeoutMS: 3_000,
   maxPoolSize: 32,
+  // A write that the driver repeats by itself, and finds no server for any more, looks as if it had never been sent.
+  retryWrites: false,
 };
 
 /** A checked address. */

@@ -35,6 +35,10 @@ test('the address names the database', () => {
   for (const [url, name] of Object.entries(names)) assert.is(addressOf(url).database, name, url);
 });
 
+test('whatever the address says, the driver repeats no write by itself: what it then fails with would hide that the first may have been done', () => {
+  for (const url of ['mongodb://host/', 'mongodb://host/?retryWrites=true']) assert.is(addressOf(url).newClient().options.retryWrites, false, url);
+});
+
 test('nobody there', async () => {
   const port = await freePort();
   assert.match(await refusal(`mongodb://127.0.0.1:${port}/gift`), new RegExp(`no MongoDB answers at 127\\.0\\.0\\.1:${port}: .*ECONNREFUSED`));
