@@ -32,7 +32,7 @@ export async function logRange(events: EventStore, { zone, from, to, after }: Ra
   if (first !== null && last !== null && first > last) throw new TimeError(`from (${first}) is later than to (${last})`);
   const end = await events.end();
   // One beyond the end is another log's, or mistyped: nothing stands after it, which would pass for an export that has come to its end.
-  if (after !== undefined && (!/^\d+$/.test(after) || end === undefined || after.length !== end.length || after > end)) {
+  if (after !== undefined && (!events.isPosition(after) || end === undefined || after > end)) {
     throw new TimeError(`after must be a position of this log${end === undefined ? ', which is empty' : `, such as ${end}`}`);
   }
   const through = last === null ? end : await positionAt(events, last);

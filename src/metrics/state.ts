@@ -51,16 +51,21 @@ export function showState(show: Exposition, { engines, projections, processes }:
     return { labels: [name, String(buildOf(version).version)], lag: await lagBehind(events, position, types), active: active === version ? 1 : 0, quarantined: quarantined.length };
   };
 
-  const projectionSamples = async (projection: Projection) => {
-    const active = await store.active(projection.name);
+  const keptSamples = async (projection: Projection, activeNow: Promise<number | undefined>) => {
+    const active = await activeNow;
     const kept = await keptBuild(store, projection, active);
     return buildSamples(projection, kept.version, active);
   };
 
   /** Before a deployed version is built readers use that of another release. */
-  const servedSamples = async (projection: Projection) => {
-    const active = await store.active(projection.name);
+  const servedSamples = async (projection: Projection, activeNow: Promise<number | undefined>) => {
+    const active = await activeNow;
     return active === undefined || sameVersion(active, projection.version) ? undefined : buildSamples(projection, active, active);
+  };
+
+  const projectionSamples = (projection: Projection) => {
+    const activeNow = store.active(projection.name);
+    return [keptSamples(projection, activeNow), servedSamples(projection, activeNow)];
   };
 
   const processLag = async (): Promise<readonly Sample[]> => {
@@ -75,7 +80,7 @@ export function showState(show: Exposition, { engines, projections, processes }:
     const [up, states, waiting, lag] = await Promise.all([
       Promise.all(parts.map(answers)),
       // What can't be measured is not shown as healthy: it is not shown at all, and `up` says why.
-      Promise.all(projections.flatMap((one) => [projectionSamples(one), servedSamples(one)].map((samples) => within(samples).catch(() => undefined)))),
+      Promise.all(projections.flatMap((one) => projectionSamples(one).map((samples) => within(samples).catch(() => undefined)))),
       within(parked()).catch(() => new Map<string, number>()),
       within(processLag()).catch(() => []),
     ]);

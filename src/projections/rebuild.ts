@@ -62,7 +62,7 @@ const leaseOf = (name: string): string => `rebuild/${name}`;
 /** Holds the right to build. @throws RebuildRefusedError naming who has it, UnavailableError */
 export async function seizeBuilding({ store, logger, holder, leaseMs }: RebuildDeps, name: string, signal: AbortSignal): Promise<Lease | undefined> {
   try {
-    return await seizeLease(store.records, leaseOf(name), { holder, signal, logger, ...(leaseMs === undefined ? {} : { ttlMs: leaseMs }) });
+    return await seizeLease(store.records, leaseOf(name), { holder, signal, logger, ttlMs: leaseMs });
   } catch (error) {
     if (!(error instanceof LeaseHeldError)) throw error;
     throw new RebuildRefusedError(`${name} is being rebuilt by ${error.holder}: wait for it, or end it with gift projections rebuild ${name} --abort`, true);

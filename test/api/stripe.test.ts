@@ -39,7 +39,7 @@ const tell = async (message: object): Promise<string> => {
 };
 const purchase = async (reference: string, key?: string): Promise<Reply> =>
   service.ask('POST', '/api/v2/transactions', { token: await service.userToken('ann'), body: purchaseOf('latte', [{ user_id: 'bob' }], { reference }), ...(key === undefined ? {} : { key }) });
-const get = async (path: string): Promise<Reply> => service.ask('GET', path, { token: await service.userToken('ann') });
+const get = async (path: string, headers = {}): Promise<Reply> => service.ask('GET', path, { token: await service.userToken('ann'), headers });
 const idIn = (reply: Reply): string => reply.headers.get('location')?.split('/')[4] ?? '';
 const intentOf = (transactionId: string): StripeIntent => {
   const intent = stripe.intents.find(({ metadata }) => metadata['transaction_id'] === transactionId);
@@ -64,8 +64,7 @@ async function bought(count: number): Promise<{ id: string; gifts: readonly stri
 /** As of the log's end: who has seen an event there may ask before the read model has. */
 async function statusOf(gift: string): Promise<string> {
   const position = `${service.events.logId}:${await service.events.end()}`;
-  const { json } = await service.ask('GET', `/api/v2/gifts/${gift}`, { token: await service.userToken('ann'), headers: { 'gift-position': position } });
-  return json.data.gift_status as string;
+  return (await get(`/api/v2/gifts/${gift}`, { 'gift-position': position })).json.data.gift_status as string;
 }
 
 test('a buyer who must prove who they are gets what it takes; the webhook settles it', async () => {

@@ -1,5 +1,6 @@
 /** An event log in memory, for tests of what stands above the port. It keeps the port's promises on appends and reads; it does not follow. */
 import { randomUUID } from 'node:crypto';
+import { isPosition } from '../../src/adapters/embedded/eventStoreLog.js';
 import { type DomainEvent } from '../../src/domain/decider.js';
 import { ConflictError, type EventStore, LogSealedError, type NewEvent, type RecordedEvent } from '../../src/ports/eventStore.js';
 
@@ -28,7 +29,7 @@ export function memoryEvents(): MemoryEvents {
   const self: MemoryEvents = {
     logId: 'memory',
     engine: 'memory',
-    isPosition: (text) => /^[0-9]{16}$/.test(text),
+    isPosition,
     log,
     beforeAppend: () => undefined,
     given(stream, ...events) {

@@ -1,5 +1,6 @@
 /** Access tokens of a Google service account: a signed assertion for a token that lives an hour (RFC 7523; developers.google.com/identity/protocols/oauth2/service-account). */
-import { importPKCS8, SignJWT } from 'jose';
+import { SignJWT } from 'jose/jwt/sign';
+import { importPKCS8 } from 'jose/key/import';
 import { NotNowError, neverSent, retryAfterMs, TroubleError } from '../trouble.js';
 
 /** The account and where it gets its tokens. */

@@ -1,8 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
@@ -10,27 +9,11 @@ import type { NewEvent } from '../../../src/ports/eventStore.js';
 import { event, eventsOf, failureOf, idsOf } from '../../support/eventStoreEvents.js';
 import { inFolder } from '../../support/eventStoreFolder.js';
 import { startEventStore } from '../../support/eventStoreProcess.js';
+import { smallDisk } from '../../support/smallDisk.js';
 
 const test = suite('Embedded event store: a disk that takes no more');
 
 const large = (): NewEvent => event('Large', { text: 'x'.repeat(50_000) });
-
-/** Makes a disk of so many MB; `undefined` where this user may not. */
-function smallDisk(megabytes: number): { dir: string; remove: () => void } | undefined {
-  const dir = mkdtempSync(join(tmpdir(), 'gift-disk-'));
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', dir]).status === 0;
-  if (!mounted) {
-    rmSync(dir, { recursive: true });
-    return undefined;
-  }
-  return {
-    dir,
-    remove() {
-      execFileSync('umount', [dir]);
-      rmSync(dir, { recursive: true });
-    },
-  };
-}
 
 /** A test that not every machine can run: there it is skipped by name. */
 function testWhere(possible: boolean, otherwise: string, name: string, run: () => Promise<void>): void {

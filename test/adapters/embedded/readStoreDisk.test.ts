@@ -1,4 +1,3 @@
-import { execFileSync, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -9,6 +8,7 @@ import { DataFileError } from '../../../src/adapters/embedded/sqlite.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { batch, doc, filled, newCollection, projectionOf, rejectionOf } from '../../support/readStoreDocuments.js';
 import { newFolder } from '../../support/readStoreEmbedded.js';
+import { smallDisk } from '../../support/smallDisk.js';
 
 const test = suite('Embedded read store: files and disks');
 
@@ -86,24 +86,19 @@ test('a folder that is not there', async () => {
 
 const FULL = 'a full disk fails writes with UnavailableError, and they work again when there is space';
 
-/** A disk of so many MB in the folder; false where this user may not make one. */
-function smallDisk(dir: string, megabytes: number): boolean {
-  return spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', dir]).status === 0;
-}
+const disk = smallDisk(8);
 
-const disk = await newFolder();
-const mounted = smallDisk(disk, 8);
-
-if (mounted) test(FULL, fullDisk);
+if (disk !== undefined) test(FULL, fullDisk);
 else {
   console.log(`skipped: ${FULL} (no file system can be mounted here)`);
   test.skip(FULL, fullDisk);
 }
 
 async function fullDisk(): Promise<void> {
-  const ballast = join(disk, 'ballast');
+  const { dir } = disk!;
+  const ballast = join(dir, 'ballast');
   writeFileSync(ballast, Buffer.alloc(3_000_000));
-  const store = await openEmbeddedReadStore({ dir: disk });
+  const store = await openEmbeddedReadStore({ dir });
   const collection = newCollection([['n']]);
   await store.ensure(collection);
   const text = 'x'.repeat(1_500);
@@ -137,9 +132,6 @@ async function fullDisk(): Promise<void> {
   await store.close();
 }
 
-test.after(() => {
-  if (mounted) execFileSync('umount', ['--lazy', disk]);
-  rmSync(disk, { recursive: true });
-});
+test.after(() => disk?.remove());
 
 test.run();

@@ -1,0 +1,22 @@
+/** A small file system of its own, in memory, for tests of a disk that fills up. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Makes a disk of so many MB; `undefined` where this user may not. It may still be in use when it is removed: it goes when it no longer is. */
+export function smallDisk(megabytes: number): { readonly dir: string; remove(): void } | undefined {
+  const dir = mkdtempSync(join(tmpdir(), 'gift-disk-'));
+  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', dir]).status === 0;
+  if (!mounted) {
+    rmSync(dir, { recursive: true });
+    return undefined;
+  }
+  return {
+    dir,
+    remove() {
+      execFileSync('umount', ['--lazy', dir]);
+      rmSync(dir, { recursive: true });
+    },
+  };
+}
