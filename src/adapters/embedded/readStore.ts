@@ -1,25 +1,24 @@
-/** The embedded read store: documents and records in one SQLite file, read on the main thread, written on another. */
+/** The embedded read store: documents and records in one SQLite file, read on the main thread (many at once on another), written on one of its own. */
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Position } from '../../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { Sqlite } from './driver.js';
-import { gather } from './gather.js';
 import { openRecords } from './records.js';
 import { openReader, READ_STORE_FILE } from './readStoreFile.js';
 import { layoutOf, versionsOf } from './readStoreLayout.js';
 import { openLink } from './readStoreLink.js';
-import type { Fault, WriterData } from './readStoreMessages.js';
+import { openLookups } from './readStoreLookups.js';
+import { createMemory } from './readStoreMemory.js';
+import type { Fault, ThreadData } from './readStoreMessages.js';
 import { createPacker, packCorrections } from './readStorePacker.js';
 import { createReader } from './readStoreReader.js';
 import { readSnapshot } from './readStoreSnapshot.js';
 import { DOCUMENTS_VERSIONS } from './readStoreTables.js';
 import { createWaiters } from './readStoreWaiters.js';
 import { unavailableOf } from './sqlite.js';
-
-/** Documents that are read in one turn: less than 2 ms. */
-const GETS_AT_ONCE = 100;
 
 /** Where the embedded read store is. */
 export interface EmbeddedReadStoreOptions {
@@ -39,9 +38,15 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
   const database = openReader(file);
   const snapshot = readSnapshot(database);
   // Whoever learns that something is written must find it.
-  const link = openLink(() => new Worker(new URL('readStoreWorker.js', import.meta.url), { workerData: { file } satisfies WriterData }), errorOf, snapshot.renew);
+  const link = openLink(() => thread('readStoreWorker.js'), errorOf, snapshot.renew);
   const packer = createPacker(link);
   const reader = createReader(database);
+  const memory = createMemory();
+  const lookups = openLookups({
+    read: (layout, id) => read(() => reader.get(layout, id)),
+    memory: () => read(() => memory),
+    start: availableParallelism() > 1 ? () => thread('readStoreLookupWorker.js') : undefined,
+  });
   const dataVersion = database.prepare<[], number>('PRAGMA data_version').pluck();
   const documentsVersions = database.prepare<[], readonly [collection: string, version: string]>(DOCUMENTS_VERSIONS).raw();
   const checkpointOf = database.prepare<[string], Position>('SELECT position FROM checkpoint WHERE projection = ?').pluck();
@@ -51,6 +56,10 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
     checkpoint: (projection) => readNow(() => checkpointOf.get(projection)),
   });
   const records = openRecords(database, { read: readNow, change: (request) => link.call(request) });
+
+  function thread(script: string): Worker {
+    return new Worker(new URL(script, import.meta.url), { workerData: { file } satisfies ThreadData });
+  }
 
   function errorOf({ message, code }: Fault): Error {
     if (code === undefined) return new Error(message);
@@ -65,7 +74,7 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
     return database.open ? unavailableOf(error, file) : new UnavailableError('the read store is closed', { cause: error });
   }
 
-  /** The versions, of the file and of each collection's documents, that the reader's remembered documents are of. */
+  /** The versions, of the file and of each collection's documents, that the remembered documents are of. */
   let seen: number | undefined;
   const seenDocuments = new Map<string, string>();
 
@@ -75,7 +84,7 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
     if (version === seen) return;
     for (const [collection, documents] of documentsVersions.all()) {
       if (seenDocuments.get(collection) === documents) continue;
-      reader.forget(collection);
+      memory.forget(collection);
       seenDocuments.set(collection, documents);
     }
     seen = version;
@@ -95,8 +104,6 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
     snapshot.renew();
     return read(work);
   }
-
-  const get = gather(({ collection, id }: { readonly collection: CollectionSpec; readonly id: string }) => read(() => reader.get(collection, id)), { atOnce: GETS_AT_ONCE });
 
   async function readSlowly<T>(work: () => Promise<T>): Promise<T> {
     try {
@@ -119,7 +126,7 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
       waiters.forget(layout.name);
     },
     get<B extends Body>(collection: CollectionSpec, id: string) {
-      return get({ collection, id }) as Promise<StoredDocument<B> | undefined>;
+      return lookups.get(collection, id) as Promise<StoredDocument<B> | undefined>;
     },
     async getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]) {
       return readSlowly(() => reader.getMany<B>(collection, ids));
@@ -158,7 +165,7 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
     },
     async close() {
       waiters.close();
-      await link.close();
+      await Promise.all([link.close(), lookups.close()]);
       snapshot.renew();
       database.close();
     },

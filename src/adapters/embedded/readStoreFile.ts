@@ -1,4 +1,4 @@
-/** The file of the embedded read store, and how the two connections of a process to it are set up. */
+/** The file of the embedded read store, and how a process's connections to it are set up. */
 import type { Database } from 'better-sqlite3';
 import { openDatabase } from './sqlite.js';
 
@@ -15,9 +15,9 @@ const CHECKPOINT_PAGES = 16_000;
 /** After a long write the WAL shrinks to this, in bytes. */
 const WAL_BYTES = 80_000_000;
 
-/** The connection that reads, on the main thread. @throws DataFileError, UnavailableError */
-export function openReader(file: string): Database {
-  const database = openDatabase(file, { ...FILE, readonly: true });
+/** A connection that reads; `openElsewhere`: the process has one already, on another thread. @throws DataFileError, UnavailableError */
+export function openReader(file: string, { openElsewhere = false } = {}): Database {
+  const database = openDatabase(file, { ...FILE, readonly: true, openElsewhere });
   database.pragma(`cache_size = -${READER_CACHE_KIB}`);
   return database;
 }

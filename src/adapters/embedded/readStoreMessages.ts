@@ -1,4 +1,4 @@
-/** What the main thread asks of the writer's thread, and how it answers. Everything is plain data. */
+/** What the main thread asks of the writer's thread and of the one that looks documents up, and how they answer. Everything is plain data. */
 import type { Checkpoint, Scalar } from '../../ports/readStore.js';
 import type { Layout } from './readStoreLayout.js';
 
@@ -65,8 +65,17 @@ export interface Answer {
   readonly fault?: Fault;
 }
 
-/** What the writer's thread is started with. */
-export interface WriterData {
+/** Ids to look up, of one table after another; after `close` the thread ends. */
+export type ToLookupThread = readonly { readonly table: string; readonly ids: readonly string[] }[] | 'close';
+
+/**
+ * `ready` once, then an answer to each message: position and body (JSON) of one document after another, `undefined` twice where there is none.
+ * `undefined` alone: it could not read.
+ */
+export type FromLookupThread = 'ready' | readonly (string | undefined)[] | undefined;
+
+/** What each of the threads is started with. */
+export interface ThreadData {
   /** Path of the data file. */
   readonly file: string;
 }

@@ -1,4 +1,4 @@
-/** Reads documents on the main thread: SQLite answers from its cache in microseconds, less than a message to another thread takes. */
+/** Reads documents on the thread that asks: SQLite answers from its cache in microseconds, less than a message to another thread takes. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Database, Statement } from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
@@ -10,25 +10,16 @@ import { pageOf, whereOf } from './readStoreQuery.js';
 
 /** The reads of the port. A collection that isn't there yet is empty. */
 export interface Reader {
-  get<B extends Body>(collection: CollectionSpec, id: string): StoredDocument<B> | undefined;
+  get(layout: Layout, id: string): StoredDocument | undefined;
   getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]): Promise<(StoredDocument<B> | undefined)[]>;
   find<B extends Body>(collection: CollectionSpec, query: Query): Promise<StoredDocument<B>[]>;
   count(collection: CollectionSpec, query: Query): number;
-  /** Documents of a collection, `gifts@3`, have been written since: what is remembered of it may be outdated. */
-  forget(collection: string): void;
 }
 
 type Row = readonly [id: string, position: string, body: string];
 
 /** Documents read between two turns of the event loop: about 2 ms. */
 const CHUNK = 256;
-/**
- * Documents of one collection that are remembered as long as nothing is written to it: what many others are joined with is asked for again and again.
- * Only what was asked for lately is: a million gifts, each looked up once, would only drive one another out.
- */
-const REMEMBERED = 20_000;
-/** So many ids, as their hashes, are known to have been asked for lately: a power of two. */
-const ASKED = 65_536;
 /** Queries are few kinds, with ever new parameters. */
 const STATEMENTS = 300;
 
@@ -36,15 +27,6 @@ const STATEMENTS = 300;
 export function createReader(database: Database): Reader {
   const statements = new LRUCache<string, Statement<SqlScalar[]>>({ max: STATEMENTS });
   const gets = new WeakMap<Layout, Statement<[string], Row>>();
-  const remembered = new Map<Layout, Memory>();
-
-  function memoryOf(layout: Layout): Memory {
-    const known = remembered.get(layout);
-    if (known !== undefined) return known;
-    const made = { documents: new LRUCache<string, StoredDocument>({ max: REMEMBERED }), asked: new Int32Array(ASKED) };
-    remembered.set(layout, made);
-    return made;
-  }
 
   function statement(sql: string): Statement<SqlScalar[]> {
     let prepared = statements.get(sql);
@@ -81,22 +63,9 @@ export function createReader(database: Database): Reader {
   }
 
   return {
-    get<B extends Body>(collection: CollectionSpec, id: string) {
-      const layout = layoutOf(collection);
-      const { documents, asked } = memoryOf(layout);
-      const hash = hashOf(id);
-      const slot = (hash >>> 1) & (ASKED - 1);
-      const again = asked[slot] === hash;
-      if (again) {
-        const known = documents.get(id);
-        if (known !== undefined) return known as StoredDocument<B>;
-      }
+    get(layout, id) {
       const row = orEmpty(() => getOf(layout).get(id), undefined);
-      if (row === undefined) return undefined;
-      const document = documentOf<B>(row);
-      if (again) documents.set(id, document);
-      else asked[slot] = hash;
-      return document;
+      return row === undefined ? undefined : documentOf(row);
     },
     async getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]) {
       return getMany<B>(layoutOf(collection), ids);
@@ -117,24 +86,7 @@ export function createReader(database: Database): Reader {
       const { text, parameters } = whereOf(layoutOf(collection), query);
       return rows<readonly [number]>(`SELECT count(*) FROM ${text}`, parameters)[0]?.[0] ?? 0;
     },
-    forget(collection) {
-      for (const [{ name }, { documents }] of remembered) if (name === collection) documents.clear();
-    },
   };
-}
-
-/** What is remembered of one collection. */
-interface Memory {
-  readonly documents: LRUCache<string, StoredDocument>;
-  /** The hash of the id that was asked for last, by the hash's last bits. */
-  readonly asked: Int32Array;
-}
-
-/** FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv/), never 0. */
-function hashOf(id: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
-  return hash | 1;
 }
 
 function documentOf<B extends Body>([id, position, body]: Row): StoredDocument<B> {

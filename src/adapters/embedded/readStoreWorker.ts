@@ -1,12 +1,12 @@
 /** The writer's thread. It answers in the order it commits, and ends when it is asked to close. */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { openWriter } from './readStoreFile.js';
-import type { Answer, ToWriter, WriterData } from './readStoreMessages.js';
+import type { Answer, ToWriter, ThreadData } from './readStoreMessages.js';
 import { createWriter } from './readStoreWriter.js';
 
 const port = parentPort;
 if (port === null) throw new Error('readStoreWorker runs as a worker thread only');
-const database = openWriter((workerData as WriterData).file);
+const database = openWriter((workerData as ThreadData).file);
 let closing = false;
 
 const writer = createWriter(database, {
