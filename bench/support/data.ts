@@ -59,8 +59,8 @@ export function historyOf(gifts: number, options: { readonly fresh?: boolean } =
     rmSync(dir, { recursive: true, force: true });
     mkdirSync(dir, { recursive: true });
     process.stderr.write(`making a history of ${gifts} gifts in ${dir} …\n`);
-    const history = generateHistory({ dir, gifts, users: USERS, sampleSize: gifts });
     importCatalogue(dir);
+    const history = generateHistory({ dir, gifts, users: USERS, sampleSize: gifts });
     writeFileSync(made, JSON.stringify({ events: history.events, gifts: history.sample }));
   }
   return { dir, ...(JSON.parse(readFileSync(made, 'utf8')) as Pick<BenchData, 'events' | 'gifts'>) };

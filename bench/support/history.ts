@@ -26,7 +26,7 @@ export interface HistoryLocation {
 
 /** What history is wanted. */
 export interface HistoryOptions {
-  /** The data folder; made when missing. Its event log must be empty and in nobody's use. */
+  /** The data folder; made when missing. Its event log must be in nobody's use; what stands in it (a catalogue, accounts) becomes as old as the history's beginning. */
   readonly dir: string;
   /** About so many events in all (the lives begun are told to their end). */
   readonly events?: number;
@@ -223,10 +223,12 @@ function openLog(dir: string, chance: Random) {
   database.pragma('synchronous = OFF');
   database.pragma('cache_size = -200000');
   const insert = database.prepare('INSERT INTO events (position, stream, revision, type, id, at, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?, ?)');
-  let count = 0;
+  let count = database.prepare<[], number>('SELECT coalesce(max(position), 0) FROM events').pluck().get() as number;
+  database.prepare('UPDATE events SET at = ?').run(new Date(BEGIN).toISOString());
 
   function add(stream: string, revision: number, event: NewEvent): void {
-    if (count % TRANSACTION_EVENTS === 0) database.exec(count === 0 ? 'BEGIN' : 'COMMIT; BEGIN');
+    if (database.inTransaction && count % TRANSACTION_EVENTS === 0) database.exec('COMMIT');
+    if (!database.inTransaction) database.exec('BEGIN');
     count++;
     insert.run(count, stream, revision, event.type, event.id, event.at, JSON.stringify(event.data), JSON.stringify(event.metadata));
   }
@@ -244,7 +246,7 @@ function openLog(dir: string, chance: Random) {
       for (const [revision, event] of events.entries()) add(stream, revision, event);
     },
     close(): void {
-      if (count > 0) database.exec('COMMIT');
+      if (database.inTransaction) database.exec('COMMIT');
       database.pragma('wal_checkpoint(TRUNCATE)');
       database.close();
     },

@@ -1,5 +1,6 @@
 /** Requests that must be signed, and whose signature is not their sender's. */
-import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible';
+import type { RateLimiterRes } from 'rate-limiter-flexible';
+import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js';
 import { HttpError } from './errors.js';
 
 /** So many in a quarter of an hour are answered to one address; those after them are not even looked into in the log. Good ones are never counted. */

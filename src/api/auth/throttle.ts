@@ -3,7 +3,7 @@
  * 100 from one address. Names nobody has count as others do, so nothing tells whether a user exists.
  */
 import ipaddr from 'ipaddr.js';
-import { RateLimiterRes } from 'rate-limiter-flexible';
+import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { Records } from '../../ports/readStore.js';
 import { HttpError } from '../errors.js';

@@ -3,7 +3,7 @@
  * All processes count together.
  */
 import { LRUCache } from 'lru-cache';
-import { RateLimiterRes } from 'rate-limiter-flexible';
+import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { RecordsLimiter } from '../../limits/recordsLimiter.js';
 import type { Records } from '../../ports/readStore.js';

@@ -1,4 +1,7 @@
-/** rate-limiter-flexible's abstraction of a store: part of the package, but neither exported by its entry nor fully typed there. */
+/**
+ * The files of rate-limiter-flexible that are used, each by itself: its entry loads a limiter for every database there is, which takes a fiftieth of the service's
+ * start. The abstraction of a store is neither exported by that entry nor fully typed there.
+ */
 declare module 'rate-limiter-flexible/lib/RateLimiterStoreAbstract.js' {
   import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
 
@@ -9,4 +12,12 @@ declare module 'rate-limiter-flexible/lib/RateLimiterStoreAbstract.js' {
     _getRateLimiterRes(key: string, changedPoints: number, result: R): RateLimiterRes;
   };
   export default RateLimiterStoreAbstract;
+}
+
+declare module 'rate-limiter-flexible/lib/RateLimiterRes.js' {
+  export { RateLimiterRes as default } from 'rate-limiter-flexible';
+}
+
+declare module 'rate-limiter-flexible/lib/RateLimiterMemory.js' {
+  export { RateLimiterMemory as default } from 'rate-limiter-flexible';
 }
