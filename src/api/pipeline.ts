@@ -11,6 +11,7 @@ import type { Records } from '../ports/readStore.js';
 import { giftIdOf } from '../domain/giftIds.js';
 import type { Principal } from './auth/principal.js';
 import { readBody, readBytes } from './body.js';
+import { callerLeft } from './callerLeft.js';
 import { type ErrorCode, HttpError, answerOf } from './errors.js';
 import { type HeldKey, type StoredAnswer, bodyHashOf, idempotencyKey, isDecided, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
 import { hasLongList, jsonBody } from './json.js';
@@ -104,6 +105,7 @@ class RequestCall implements Call {
   bytes: Buffer = NO_BYTES;
   readonly #ctx: Context;
   readonly #deps: PipelineDeps;
+  #left: AbortSignal | undefined;
 
   constructor(ctx: Context, deps: PipelineDeps, params: Call['params'], principal: Principal, commandId: string) {
     this.params = params;
@@ -114,6 +116,10 @@ class RequestCall implements Call {
     this.commandId = commandId;
     this.#ctx = ctx;
     this.#deps = deps;
+  }
+
+  get left(): AbortSignal {
+    return (this.#left ??= callerLeft(this.#ctx.res));
   }
 
   get address(): string {

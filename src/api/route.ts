@@ -52,6 +52,8 @@ export interface Call {
   /** The request's path as it came, without query; its query as it came, without `?`. */
   readonly path: string;
   readonly rawQuery: string;
+  /** Aborted, with CallerLeftError, when the caller goes away before the answer: for what takes long. */
+  readonly left: AbortSignal;
   /** A request header, lower-case name. */
   header(name: string): string | undefined;
 }

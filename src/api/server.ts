@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { tracingOn } from '../tracing/spans.js';
+import { CALLER_LEFT, CallerLeftError } from './callerLeft.js';
 import { HttpError, answerOf } from './errors.js';
 import { type PipelineDeps, serve } from './pipeline.js';
 import { requestSpan } from './requestSpan.js';
@@ -100,6 +101,11 @@ function callerOf({ principal }: RequestState): object {
 }
 
 function answerError(ctx: Context, error: unknown, logger: Logger): void {
+  if (error instanceof CallerLeftError) {
+    ctx.respond = false;
+    ctx.status = CALLER_LEFT;
+    return;
+  }
   const told = answerOf(error);
   if (told.unforeseen) {
     const level = told.status === 500 ? 'error' : 'warn';

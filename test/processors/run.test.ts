@@ -75,6 +75,8 @@ test('goes on where it stopped: nothing is done twice, with and without checkpoi
   const first = house.process();
   await Promise.all(Array.from({ length: 5 }, () => house.buy([phone(1), phone(2)])));
   await house.until(async () => (await house.all('NotificationSent')).length === 10);
+  // There is a checkpoint once it has seen itself that some of that is done.
+  await house.until(async () => first.status().open === 0);
   await first.close();
   const length = await house.events.end();
   assert.ok(await house.deps.records.get('checkpoint/purchase-process'));

@@ -88,7 +88,8 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
         const range = await rangeAsked(events, call.query);
         const zone = zoneAsked(call.query);
         const format = formatOf(call);
-        const rows = await foldTotals(events, range, zone);
+        const signal = call.left;
+        const rows = await foldTotals(events, range, zone, { signal });
         if (format !== 'json') {
           const { heading, line } = lineWriter<TotalRow>(format, TOTAL_COLUMNS, totalRow);
           return {
@@ -98,7 +99,7 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
             },
           };
         }
-        const check = call.query['check'] === true ? { check: await checkTotals({ events, transactions: models.transactions }, rows, range, zone) } : {};
+        const check = call.query['check'] === true ? { check: await checkTotals({ events, transactions: models.transactions }, rows, range, zone, { signal }) } : {};
         return { status: 200, body: { data: rows, sums: sumOf(rows), ...check, ...range }, shown: rows.length };
       },
     },

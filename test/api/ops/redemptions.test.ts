@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { accessStream } from '../../../src/domain/access.js';
+import type { Engines } from '../../../src/engines.js';
+import type { EventBatch, EventFilter } from '../../../src/ports/eventStore.js';
 import { buy, redeem, refused, unredeem } from '../../support/giftFlow.js';
-import { type Json, type Reply, type Service, startService } from '../../support/service.js';
+import { type Json, type Reply, type Service, eventually, startService } from '../../support/service.js';
 
 const test = suite('api/ops/redemptions');
 let service: Service;
@@ -66,6 +69,43 @@ test('totals, with the check', async () => {
   assert.equal((await ask('/ops/totals')).json.check, undefined);
   assert.equal((await ask('/ops/totals?format=csv')).text.trimEnd().split('\n').length, 2);
   assert.match((await ask('/ops/totals?format=ndjson')).text, /^\{"day":.*\}\n$/);
+});
+
+test('totals that nobody waits for any more are not folded to the end; the log says so, and nobody has seen anything', async () => {
+  let told: () => void = () => undefined;
+  const asked = new Promise<void>((resolve) => {
+    told = resolve;
+  });
+  let stopped = false;
+  // A log of any length: the totals' reading of it ends only when it is told to.
+  async function* endless(signal: AbortSignal | undefined): AsyncGenerator<EventBatch> {
+    told();
+    while (signal?.aborted !== true) {
+      await sleep(5);
+      yield { events: [], position: '0', caughtUp: false };
+    }
+    stopped = true;
+  }
+  const isOfTotals = (filter?: EventFilter): boolean => ['GiftUnredeemed', 'RefundedAtProvider'].every((type) => filter?.types?.includes(type) === true);
+  const through = (engines: Engines): Engines => ({
+    ...engines,
+    events: { ...engines.events, readAll: (after, filter, options) => (isOfTotals(filter) ? endless(options?.signal) : engines.events.readAll(after, filter, options)) },
+  });
+  const other = await startService({ app: { through } });
+  try {
+    const token = await other.userToken('aud');
+    const leaving = new AbortController();
+    const asking = fetch(`${other.url}/ops/totals`, { headers: { authorization: `Bearer ${token}` }, signal: leaving.signal });
+    await asked;
+    leaving.abort();
+    await assert.rejects(asking, { name: 'AbortError' });
+    const line = await eventually(async () => other.log.find((one) => one.includes('"status":499')));
+    assert.match(line, /"route":"\/ops\/totals"/);
+    assert.ok(stopped);
+    assert.deepEqual(await other.events.read(accessStream(new Date().toISOString())), []);
+  } finally {
+    await other.close();
+  }
 });
 
 test('only auditors, and only what makes sense', async () => {

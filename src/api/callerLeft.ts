@@ -1,0 +1,24 @@
+/** Callers that go away before they are answered: what takes long is not finished for nobody. */
+import type { ServerResponse } from 'node:http';
+
+/** The caller has gone: nobody is answered. */
+export class CallerLeftError extends Error {
+  override readonly name = 'CallerLeftError';
+  constructor() {
+    super('the caller left before the answer');
+  }
+}
+
+/** What the access log and the metrics show in place of a status that nobody got, as nginx does. */
+export const CALLER_LEFT = 499;
+
+/** Aborted, with CallerLeftError, when the connection closes before the answer has been sent. */
+export function callerLeft(response: ServerResponse): AbortSignal {
+  const leaving = new AbortController();
+  const leave = (): void => {
+    if (!response.writableFinished) leaving.abort(new CallerLeftError());
+  };
+  if (response.closed) leave();
+  else response.once('close', leave);
+  return leaving.signal;
+}
