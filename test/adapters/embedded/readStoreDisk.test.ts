@@ -126,7 +126,9 @@ async function fullDisk(): Promise<void> {
   assert.ok((await store.count(collection, {})) >= checkpoint * 600, 'reading goes on');
   rmSync(ballast);
   await group(stored + 1);
-  assert.is(await store.count(collection, {}), (stored + 1) * 600);
+  // Of a write that failed some documents may stand there, which no checkpoint speaks of.
+  const ids = Array.from({ length: stored + 1 }, (_, k) => ['-', '+'].flatMap((sign) => Array.from({ length: 300 }, (_unused, n) => `${k + 1}${sign}${n}`))).flat();
+  assert.ok((await store.getMany(collection, ids)).every((document) => document !== undefined), 'everything up to the checkpoint is there');
   assert.is(Number(await store.checkpoint(projectionOf(collection))), stored + 1);
   assert.is(await store.records.put('small', 1), 1);
   await store.close();
