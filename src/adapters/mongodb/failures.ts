@@ -34,13 +34,18 @@ function isNotSent(error: unknown): boolean {
   return foundNoServer(error) || (error instanceof MongoError && error.name === 'MongoWaitQueueTimeoutError');
 }
 
+/** A connection's own error, which the driver hands on as it is when it writes into one that the server has just closed: `EPIPE`, `ECONNRESET`, `ERR_STREAM_…`. */
+function isConnectionError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && /^(E(?!RR_)[A-Z]+|ERR_(STREAM|SOCKET)_[A-Z_]+)$/.test(error.code);
+}
+
 /**
  * What a failed call is thrown as. Whether the server answered can't be told from an error's class, so the outcome of what writes is
  * unknown unless nothing was sent.
  */
 export function failureOf(error: unknown, writes: boolean): unknown {
   if (error instanceof UnavailableError || error instanceof BSON.BSONError || error instanceof MongoInvalidArgumentError) return error;
-  if (!(error instanceof MongoError) && !(error instanceof LateError)) return error;
+  if (!(error instanceof MongoError) && !(error instanceof LateError) && !isConnectionError(error)) return error;
   if (isRefusal(error)) return error;
   return new UnavailableError(`the read store did not answer: ${error.message}`, { outcomeUnknown: writes && !isNotSent(error), cause: error });
 }

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BSON, MongoBulkWriteError, MongoClient, MongoError, MongoInvalidArgumentError, MongoNetworkError, MongoServerError, MongoServerSelectionError } from 'mongodb';
 import type { BulkWriteResult, Document, TopologyDescription } from 'mongodb';
@@ -144,6 +146,26 @@ test('a failure is the trouble of the engine unless the command itself is wrong'
   for (const fault of [server(2), server(86), server(11_000), new MongoInvalidArgumentError('x'), new BSON.BSONError('x'), new TypeError('x'), bulkError({ errors: [taken(0, 'other')] }), new UnavailableError('x')]) {
     assert.is(failureOf(fault, true), fault);
   }
+});
+
+test('the error of a connection that the server has just closed, which the driver hands on as it is, is the trouble of the engine', async () => {
+  const server = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').resume();
+  const ended = once(socket, 'end');
+  await ended;
+  const error = await new Promise<NodeJS.ErrnoException>((resolve) => {
+    socket.on('error', resolve).write('x');
+  });
+  server.close();
+  assert.is(error.code, 'EPIPE');
+  for (const lost of [error, Object.assign(new Error('gone'), { code: 'ECONNRESET' }), Object.assign(new Error('gone'), { code: 'ERR_STREAM_DESTROYED' })]) {
+    const [read, written] = [failureOf(lost, false), failureOf(lost, true)];
+    assert.instance(read, UnavailableError);
+    assert.equal([(read as UnavailableError).outcomeUnknown, (written as UnavailableError).outcomeUnknown, (read as UnavailableError).cause], [false, true, lost]);
+  }
+  const ours = Object.assign(new TypeError('not an id'), { code: 'ERR_INVALID_ARG_TYPE' });
+  assert.is(failureOf(ours, true), ours, 'a mistake of ours is none of its troubles');
 });
 
 test('a bulk write whose connection was lost has no code and no errors of its own: its outcome is unknown', () => {
