@@ -3,10 +3,11 @@
  * own reads, so that the main thread has its time for requests. Little is read at once: a message to a thread and back would take longer.
  */
 import type { Worker } from 'node:worker_threads';
-import type { Body, CollectionSpec, StoredDocument } from '../../ports/readStore.js';
+import type { CollectionSpec, StoredDocument } from '../../ports/readStore.js';
 import { type Layout, layoutOf } from './readStoreLayout.js';
 import type { Memory } from './readStoreMemory.js';
 import type { FromLookupThread, ToLookupThread } from './readStoreMessages.js';
+import { documentOf } from './readStoreReader.js';
 
 /** Looks documents up. */
 export interface Lookups {
@@ -114,7 +115,7 @@ export function openLookups({ read, memory, start, restartMs = RESTART_MS }: Loo
     // Whatever it died of, everything can be read here; what ails the file shows there.
     worker.on('error', () => undefined);
     worker.on('exit', () => {
-      if (thread === started) thread = undefined;
+      thread = undefined;
       for (const { lookups } of started.questions) for (const lookup of lookups) lookUpHere(lookup);
     });
     worker.unref();
@@ -124,7 +125,6 @@ export function openLookups({ read, memory, start, restartMs = RESTART_MS }: Loo
   /** Asks the thread for what is not remembered, where that is still much. */
   function askThread(asked: Thread): void {
     const unknown = new Map<Layout, Lookup[]>();
-    let count = 0;
     let age = 0;
     const taken = take();
     try {
@@ -137,7 +137,6 @@ export function openLookups({ read, memory, start, restartMs = RESTART_MS }: Loo
           lookup.resolve(known);
           continue;
         }
-        count++;
         const others = unknown.get(layout);
         if (others === undefined) unknown.set(layout, [lookup]);
         else others.push(lookup);
@@ -147,7 +146,7 @@ export function openLookups({ read, memory, start, restartMs = RESTART_MS }: Loo
       return;
     }
     const lookups = [...unknown.values()].flat();
-    if (count < MANY) for (const lookup of lookups) lookUpHere(lookup);
+    if (lookups.length < MANY) for (const lookup of lookups) lookUpHere(lookup);
     else {
       // The thread alone must not keep the process alive; what it is asked must.
       if (asked.questions.length === 0) asked.worker.ref();
@@ -167,7 +166,7 @@ export function openLookups({ read, memory, start, restartMs = RESTART_MS }: Loo
   function settle({ layout, id, resolve, reject }: Lookup, position: string | undefined, body: string | undefined, age: number): void {
     if (position === undefined || body === undefined) return resolve(undefined);
     try {
-      const document = { id, position, body: JSON.parse(body) as Body };
+      const document = documentOf([id, position, body]);
       memory().remember(layout, document, age);
       return resolve(document);
     } catch (error) {

@@ -89,7 +89,8 @@ export function createReader(database: Database): Reader {
   };
 }
 
-function documentOf<B extends Body>([id, position, body]: Row): StoredDocument<B> {
+/** The document of a row. @throws SyntaxError when its body is damaged */
+export function documentOf<B extends Body>([id, position, body]: Row): StoredDocument<B> {
   return { id, position, body: JSON.parse(body) as B };
 }
 

@@ -129,6 +129,8 @@ async function fullDisk(): Promise<void> {
   // Of a write that failed some documents may stand there, which no checkpoint speaks of.
   const ids = Array.from({ length: stored + 1 }, (_, k) => ['-', '+'].flatMap((sign) => Array.from({ length: 300 }, (_unused, n) => `${k + 1}${sign}${n}`))).flat();
   assert.ok((await store.getMany(collection, ids)).every((document) => document !== undefined), 'everything up to the checkpoint is there');
+  const others = (await store.find(collection, {})).map(({ id }) => id).filter((id) => !ids.includes(id));
+  assert.ok(others.every((id) => /^\d+/.exec(id)?.[0] === String(stored + 2)), 'and nothing but what was to be written after it');
   assert.is(Number(await store.checkpoint(projectionOf(collection))), stored + 1);
   assert.is(await store.records.put('small', 1), 1);
   await store.close();
