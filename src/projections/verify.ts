@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { CollectionSpec, ReadStore, StoredDocument } from '../ports/readStore.js';
-import { asBuild, buildText, sameVersion } from './builds.js';
+import { buildText, foldOf } from './builds.js';
 import { type Difference, differenceOf } from './differences.js';
 import { FEW_DIRTY, runFeed } from './feed.js';
 import { foldSome } from './foldSome.js';
@@ -62,16 +62,17 @@ export class VerifyInterruptedError extends Error {
   override readonly name = 'VerifyInterruptedError';
 }
 
-/** The projection as it is served. @throws VerifyRefusedError, UnavailableError */
+/** The projection as it is served, be it with a former fold. @throws VerifyRefusedError, UnavailableError */
 async function servedBuild(store: ReadStore, projection: Projection): Promise<Projection> {
   const active = await store.active(projection.name);
   if (active === undefined) throw new VerifyRefusedError(`${projection.name} has never been built: the projector builds it`);
-  if (!sameVersion(active, projection.version)) throw new VerifyRefusedError(`${projection.name}: ${buildText(active)} is in use, this program makes version ${projection.version}, so it can't tell what should be there`);
-  return asBuild(projection, active);
+  const served = foldOf(projection, active);
+  if (served === undefined) throw new VerifyRefusedError(`${projection.name}: ${buildText(active)} is in use, this program makes version ${projection.version} and does not know the other, so it can't tell what should be there`);
+  return served;
 }
 
 /** What all comparing shares: a document as it is served now, against the log up to exactly its position. */
-function judge({ events, store, projection, onDifference, signal, catchUpMs = CATCH_UP_MS }: VerifyOptions, served: Projection) {
+function judge({ events, store, onDifference, signal, catchUpMs = CATCH_UP_MS }: VerifyOptions, served: Projection) {
   const collection = collectionOf(served);
   let differences = 0;
   let unsettled = 0;
@@ -81,7 +82,7 @@ function judge({ events, store, projection, onDifference, signal, catchUpMs = CA
   async function reaches(through: Position | undefined): Promise<boolean> {
     const name = checkpointName(served);
     if (through === undefined || (await store.reached(name, through, 0))) return true;
-    const { events: waiting, whole } = await lagBehind(events, await store.checkpoint(name), projection.types, { count: 1 });
+    const { events: waiting, whole } = await lagBehind(events, await store.checkpoint(name), served.types, { count: 1 });
     return (waiting === 0 && whole) || store.reached(name, through, catchUpMs);
   }
 
@@ -107,12 +108,12 @@ function judge({ events, store, projection, onDifference, signal, catchUpMs = CA
         if (document !== undefined && through !== undefined && document.position > through) {
           // It has moved on since: so is the log's side, to the same place.
           const known = expected === undefined ? new Map<string, StoredDocument>() : new Map([[id, expected]]);
-          expected = (await foldSome({ events, projection, ids: new Set([id]), documents: known, after: through, through: document.position, signal })).get(id);
+          expected = (await foldSome({ events, projection: served, ids: new Set([id]), documents: known, after: through, through: document.position, signal })).get(id);
         } else if (expected !== undefined && (checkpoint === undefined || expected.position > checkpoint)) {
           unsettled += 1;
           continue;
         }
-        const difference = differenceOf(projection.name, id, document, expected);
+        const difference = differenceOf(served.name, id, document, expected);
         if (difference === undefined) continue;
         differences += 1;
         await onDifference(difference);
@@ -128,8 +129,8 @@ function judge({ events, store, projection, onDifference, signal, catchUpMs = CA
 export async function verifyAll(options: VerifyOptions & { readonly scratch: ReadStore }): Promise<VerifyReport> {
   const { events, store, projection, pace, signal, scratch, onProgress } = options;
   const served = await servedBuild(store, projection);
-  const unit = await openUnit(scratch, projection);
-  const progress = await progressOf({ events, store: scratch }, projection.name, unit);
+  const unit = await openUnit(scratch, served);
+  const progress = await progressOf({ events, store: scratch }, served.name, unit);
   const { events: slowed } = paced({ events: progress.counted, store }, pace);
 
   async function catchUp(): Promise<void> {
@@ -229,7 +230,7 @@ export async function verifySample(options: VerifyOptions & { readonly count: nu
   const { events: slowed } = paced({ events, store }, pace);
   const folded = await foldSome({
     events: slowed,
-    projection,
+    projection: served,
     ids: new Set(ids),
     through,
     signal,

@@ -208,6 +208,19 @@ test('what can not be done is refused, and nothing is changed', installed(async 
   assert.is(await repair(depsFor(events, store), GIFTS_PROJECTION, [gift], { pace: FULL_SPEED, signal: stopped }), undefined);
 }));
 
+test('what a former release made is held against its own fold', installed(async (house) => {
+  const { events, project } = house;
+  const [one = ''] = (await buy(events, [{}, {}])).gifts;
+  await settled(await project(), events);
+  const next = { ...GIFTS_PROJECTION, version: gifts.version + 1, former: [GIFTS_PROJECTION], evolve: (...what: Parameters<typeof gifts.evolve>) => ({ ...GIFTS_PROJECTION.evolve(...what), more: true }) };
+  for (const how of [{ projection: next }, { projection: next, sample: 2 }]) {
+    const { differences, report } = await verify(house, how);
+    assert.equal([differences, report.build, report.documents], [[], gifts.version, 2]);
+  }
+  await falsify(house, one, (body) => ({ ...body, more: true }));
+  for (const how of [{ projection: next }, { projection: next, sample: 2 }]) assert.equal((await verify(house, how)).differences.map(({ id, fields }) => [id, fields.map(({ field }) => field)]), [[one, ['more']]]);
+}));
+
 test('an order that meets another writer is told', installed(async (house) => {
   const { events, store, project } = house;
   const bought = await buy(events, [{}]);
