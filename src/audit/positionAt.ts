@@ -6,7 +6,8 @@ const SAMPLES = ['transaction-00', 'gift-000'];
 
 /**
  * The position of an event of `time` (ISO 8601, UTC, milliseconds) or before that is followed by a later one, or by nothing; `undefined` when the log begins later.
- * Events' times rise along the log but for the clocks of several machines: then one such place is found.
+ * Events' times rise along the log but for the moments between decision and append, and the clocks of several machines: then one such place is found, and the
+ * same one whenever it is asked for.
  * @throws UnavailableError
  */
 export async function positionAt(events: EventStore, time: string): Promise<Position | undefined> {

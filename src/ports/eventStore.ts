@@ -158,7 +158,8 @@ export interface EventStore {
 
   /**
    * Where the log stood at a time (ISO 8601, UTC, milliseconds): an event of that time or before, followed by a later one or by nothing; `undefined` when the
-   * log begins later. Takes a few look-ups however long the log is; absent where an engine can't: `audit/positionAt.ts` finds it by reading. @throws UnavailableError
+   * log begins later. Once the time has passed it keeps this place, however the log grows, and a later time has no earlier place, so that ranges of times adjoin
+   * without gap or overlap, though events' times may fall from one to the next. Takes a few look-ups however long the log is; absent where an engine can't: `audit/positionAt.ts` finds it by reading. @throws UnavailableError
    */
   positionAt?(time: string): Promise<Position | undefined>;
 

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { generateHistory } from '../../bench/support/history.js';
 import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
 import { positionAt } from '../../src/audit/positionAt.js';
-import type { EventStore } from '../../src/ports/eventStore.js';
+import type { EventStore, NewEvent } from '../../src/ports/eventStore.js';
 
 const test = suite('audit/positionAt');
 
@@ -26,6 +26,37 @@ test('an engine that can only be read through gives the same place as one that l
       const before = times.filter((at) => at <= time).length;
       const expected = before === 0 ? undefined : String(before).padStart(16, '0');
       assert.equal([await positionAt(events, time), await positionAt(readable, time)], [expected, expected], time);
+    }
+  } finally {
+    await events.close();
+    rmSync(dir, { recursive: true });
+  }
+});
+
+test('a time that has passed keeps its place while the log grows, though times fall from one event to the next', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'position-'));
+  const events = await openEmbeddedEventStore({ dir });
+  const readable: EventStore = { ...events };
+  delete readable.positionAt;
+  const time = (ms: number): string => new Date(Date.UTC(2026, 0, 1) + ms).toISOString();
+  const metadata = { commandId: 'c', correlationId: 'c', by: {} } as unknown as NewEvent['metadata'];
+  // Each was decided up to 7 ms before it was appended.
+  const times = Array.from({ length: 64 }, (_, n) => time(n * 2 + ((n * 5) % 8)));
+  const places = new Map<string, readonly (string | undefined)[]>();
+  try {
+    for (const [n, at] of times.entries()) {
+      await events.append('gift-000', [{ id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`, type: 'GiftClaimed', at, data: {}, metadata }], 'any');
+      // Whatever is appended from now on is later than this.
+      const asked = Array.from({ length: n * 2 }, (_, ms) => time(ms));
+      for (const one of asked) {
+        const found = [await positionAt(events, one), await positionAt(readable, one)];
+        assert.equal(found, places.get(one) ?? found, `${one} after ${n + 1} events`);
+        places.set(one, found);
+      }
+      for (const engine of [0, 1]) {
+        const inOrder = asked.map((one) => places.get(one)?.[engine] ?? '');
+        assert.equal(inOrder, inOrder.toSorted(), 'a later time has no earlier place');
+      }
     }
   } finally {
     await events.close();

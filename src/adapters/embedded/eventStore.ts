@@ -4,7 +4,7 @@ import type { Database } from 'better-sqlite3';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { feed } from './eventStoreFeed.js';
-import { eventLogFile, isPosition, logIdOf, openEventLog, positionOf, sealEventLog, sealMark } from './eventStoreLog.js';
+import { eventLogFile, isPosition, logIdOf, openEventLog, positionOf, refuseLostLog, sealEventLog, sealMark } from './eventStoreLog.js';
 import { eventReader } from './eventStoreReader.js';
 import { watchTail } from './eventStoreTail.js';
 import { openEventWriter } from './eventStoreWriter.js';
@@ -16,6 +16,9 @@ const CACHE_KIB = 16_000;
 /** Streams that are read in one turn: some 2 ms. */
 const STREAMS_AT_ONCE = 100;
 
+/** More positions than a log will ever have: a power of two, which halves evenly. */
+const POSITIONS = 2 ** 53;
+
 /** Where the log is. */
 export interface EmbeddedEventStoreOptions {
   /** The data folder; made (mode 0700) when there is none. */
@@ -25,10 +28,11 @@ export interface EmbeddedEventStoreOptions {
 /**
  * Opens the log in a data folder, or begins a new one. Appends are written by a thread of their own, many at a time with one fsync; reads are
  * made on this thread, in slices of a few ms.
- * @throws DataFileError when the file is not a whole event log of this program, or the folder can't be used; UnavailableError when the disk is full.
+ * @throws DataFileError when the file is not a whole event log of this program, when it is gone while read models of one are there, or the folder can't be used; UnavailableError when the disk is full.
  */
 export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions): Promise<EventStore> {
   const file = eventLogFile(resolve(dir));
+  refuseLostLog(file);
   const database = openEventLog(file, { readonly: true });
   database.pragma(`cache_size = -${CACHE_KIB}`);
   const logId = openedLogId(database, file);
@@ -100,13 +104,13 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
 
     async positionAt(time) {
       refuseWhenClosed();
-      // Everything at or below `before` may count as not later; the event at `later`, where there is one, is later.
+      const end = reader.end();
+      // The same halves whatever the log's end: times may fall from one event to the next, and one that has passed is to keep its place while the log grows.
       let before = 0;
-      let later = reader.end() + 1;
-      if (later > 1 && reader.timeAt(later - 1) <= time) return positionOf(later - 1);
+      let later = POSITIONS;
       while (later - before > 1) {
-        const middle = Math.floor((before + later) / 2);
-        if (reader.timeAt(middle) <= time) before = middle;
+        const middle = before + (later - before) / 2;
+        if (middle <= end && reader.timeAt(middle) <= time) before = middle;
         else later = middle;
       }
       return before === 0 ? undefined : positionOf(before);

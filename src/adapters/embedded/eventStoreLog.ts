@@ -1,8 +1,10 @@
 /** The event log's file: its schema, and how positions are written. */
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
+import { statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import type { Position } from '../../ports/eventStore.js';
+import { READ_STORE_FILE } from './readStoreFile.js';
 import { DataFileError, openDatabase, unavailableOf } from './sqlite.js';
 
 /** `GiEv`. */
@@ -14,6 +16,21 @@ const ZEROS = '0'.repeat(POSITION_DIGITS);
 /** Path of the event log in a data folder. */
 export function eventLogFile(dir: string): string {
   return join(dir, 'events.db');
+}
+
+/**
+ * Refuses a folder that has read models but no event log: they were made from one, which is lost, and a new one must not pass for it.
+ * @throws DataFileError
+ */
+export function refuseLostLog(file: string): void {
+  // In this order: another process that makes both right now makes the log first.
+  const readStore = join(dirname(file), READ_STORE_FILE);
+  if (isEmpty(readStore) || !isEmpty(file) || !isEmpty(`${file}-wal`)) return;
+  throw new DataFileError(file, `is empty or gone, and ${READ_STORE_FILE} beside it was made from a log`, `restore the log from a backup (gift restore); to begin a new one, delete ${READ_STORE_FILE} with its -wal and -shm too`);
+}
+
+function isEmpty(file: string): boolean {
+  return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
 /**

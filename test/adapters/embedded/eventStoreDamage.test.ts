@@ -1,8 +1,10 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStore.js';
+import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore.js';
 import { eventLogFile } from '../../../src/adapters/embedded/eventStoreLog.js';
 import { DataFileError } from '../../../src/adapters/embedded/sqlite.js';
 import { batchesOf, event, events, failureOf } from '../../support/eventStoreEvents.js';
@@ -54,6 +56,23 @@ test('a log without its id is refused', () =>
     const error = await failureOf(openEmbeddedEventStore({ dir }));
     assert.instance(error, DataFileError);
     assert.match((error as Error).message, /has lost its log id: restore it from a backup/);
+  }));
+
+test('a log that is gone or emptied while read models of it are there is refused, and nothing is made', () =>
+  inFolder(async ({ dir, open }) => {
+    await (await open()).close();
+    const reads = await openEmbeddedReadStore({ dir });
+    await reads.close();
+    const lose = [() => writeFileSync(eventLogFile(dir), ''), () => rmSync(eventLogFile(dir))];
+    for (const [index, lost] of lose.entries()) {
+      lost();
+      const error = await failureOf(openEmbeddedEventStore({ dir }));
+      assert.instance(error, DataFileError);
+      assert.match((error as Error).message, /events\.db is empty or gone, and read\.db beside it was made from a log: restore the log from a backup .* delete read\.db/);
+      assert.is(statSync(eventLogFile(dir), { throwIfNoEntry: false })?.size, [0, undefined][index]);
+    }
+    rmSync(join(dir, 'read.db'));
+    await (await open()).close();
   }));
 
 test('a foreign file in the place of the log is refused', () =>
