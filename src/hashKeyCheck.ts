@@ -5,47 +5,55 @@
 import { EngineError } from './adapters/engineError.js';
 import type { User, UsernameTaken } from './domain/account.js';
 import { accountStream, usernameStream } from './domain/account.js';
-import { keyedHash } from './domain/keyedHash.js';
+import { type KeyedHash, keyedHash } from './domain/keyedHash.js';
 import { type LogRestored, RESTORED_STREAM } from './domain/restored.js';
 import { normaliseUsername } from './domain/username.js';
+import { type VoucherCodeAdded, voucherCodeStream } from './domain/voucherCode.js';
 import { HASH_KEY_FILE } from './keys.js';
 import type { EventStore, RecordedEvent } from './ports/eventStore.js';
 
-/** Usernames are looked for in so many events: accounts come early in a log, and starting must not read all of it. */
-const EVENTS = 20_000;
-/** So many usernames are tried: an import that broke off may have left one without its user. */
-const USERNAMES = 20;
+/** So many witnesses are heard: an import that broke off may have left a username without its user. */
+const WITNESSES = 20;
 
 /** The part of a log that is looked at. */
 export type CheckedLog = Pick<EventStore, 'read' | 'readAll'>;
 
+/** A stream whose name is a keyed hash of what the log tells elsewhere: the names it could have, by key. */
+interface Witness {
+  readonly stream: string;
+  readonly namesUnder: (hash: KeyedHash) => readonly string[];
+}
+
 /**
- * Refuses a key under which none of the first usernames of the log is found. `findKey` gives `undefined` where none is set or kept; it is asked once the log is
- * seen to have a username: another process that makes log and key right now has made the key before. A log without users takes any key, and so does one that
- * was restored without its key, since that is lost.
+ * Refuses a key under which none of the first usernames and voucher codes of the log is found. `findKey` gives `undefined` where none is set or kept; it is asked
+ * once the log is seen to have one: another process that makes log and key right now has made the key before. A log with neither takes any key, and so does one
+ * that was restored without its key, since that is lost.
  * @throws EngineError naming HASH_KEY; UnavailableError
  */
 export async function refuseUnlessHashKeyFits(events: CheckedLog, findKey: () => Buffer | undefined): Promise<void> {
   let strange = 0;
-  for await (const { user_id, stream } of usernames(events)) {
-    const names = await namesOf(events, user_id);
+  for await (const { stream, namesUnder } of witnesses(events)) {
     const key = findKey();
-    if (key !== undefined && names.some((name) => stream === usernameStream(keyedHash(key)('username', normaliseUsername(name))))) return;
-    if (names.length > 0) strange += 1;
-    if (strange === USERNAMES) break;
+    if (key !== undefined && namesUnder(keyedHash(key)).includes(stream)) return;
+    strange += 1;
+    if (strange === WITNESSES) break;
   }
   if (strange === 0 || (await restoredWithoutKey(events))) return;
   const what = findKey() === undefined ? 'the key that the event log was made with is missing' : 'this is not the key that the event log was made with';
   throw new EngineError('HASH_KEY', `${what}: put the installation's ${HASH_KEY_FILE} into DATA_DIR, or set HASH_KEY to what it was; if it is lost for good, see gift restore --without-key`);
 }
 
-/** The first reservations of usernames, with whose they are. */
-async function* usernames(events: CheckedLog): AsyncGenerator<{ readonly user_id: string; readonly stream: string }> {
-  let seen = 0;
-  for await (const batch of events.readAll(undefined, undefined, { batchSize: 500 })) {
+/** The log's usernames and voucher codes, in its order. Accounts and codes come early in a log, and a reading ends with the first that fits. */
+async function* witnesses(events: CheckedLog): AsyncGenerator<Witness> {
+  for await (const batch of events.readAll(undefined, { types: ['UsernameTaken', 'VoucherCodeAdded'] }, { batchSize: WITNESSES })) {
     for (const { type, stream, data } of batch.events) {
-      if (seen++ === EVENTS) return;
-      if (type === 'UsernameTaken') yield { stream, user_id: (data as UsernameTaken['data']).user_id };
+      if (type === 'VoucherCodeAdded') {
+        const { segment_id, code } = data as VoucherCodeAdded['data'];
+        yield { stream, namesUnder: (hash) => [voucherCodeStream(segment_id, hash('code', code))] };
+      } else if (type === 'UsernameTaken') {
+        const names = await namesOf(events, (data as UsernameTaken['data']).user_id);
+        if (names.length > 0) yield { stream, namesUnder: (hash) => names.map((name) => usernameStream(hash('username', normaliseUsername(name)))) };
+      }
     }
   }
 }

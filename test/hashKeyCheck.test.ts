@@ -29,7 +29,14 @@ test('the key that usernames were hashed with passes; another or none is refused
   await assert.rejects(refuseUnlessHashKeyFits(log, () => undefined), /^EngineError: HASH_KEY: the key that the event log was made with is missing: put/);
 });
 
-test('a log without users takes any key', async ({ log }) => {
+test('the key that voucher codes were hashed with passes, without any user; another or none is refused', async ({ log }) => {
+  const code = (value: string, key = KEY): void => log.given(`voucherCode-seg-1-${keyedHash(key)('code', value)}`, { type: 'VoucherCodeAdded', data: { segment_id: 'seg-1', code: value, pin: null } });
+  code('REAL-0001');
+  await refuseUnlessHashKeyFits(log, () => KEY);
+  for (const key of [OTHER, undefined]) await assert.rejects(refuseUnlessHashKeyFits(log, () => key), /^EngineError: HASH_KEY: /);
+});
+
+test('a log without users and codes takes any key', async ({ log }) => {
   await refuseUnlessHashKeyFits(log, () => undefined);
   log.given('product-a', { type: 'ProductAdded', data: {} });
   await refuseUnlessHashKeyFits(log, () => OTHER);
@@ -79,7 +86,7 @@ test('no more of a log is looked at than shows whose it is', async ({ log }) => 
   const far = memoryEvents();
   far.given('gift-a', ...Array.from({ length: 20_001 }, () => ({ type: 'GiftIssued', data: {} })));
   withUser(far, 'ada', 'ada');
-  await refuseUnlessHashKeyFits(far, () => OTHER);
+  await assert.rejects(refuseUnlessHashKeyFits(far, () => OTHER), /HASH_KEY/, 'wherever the first one stands');
 });
 
 test.run();

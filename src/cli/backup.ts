@@ -2,10 +2,12 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Command } from 'commander';
+import { EngineError } from '../adapters/engineError.js';
 import { currentTime } from '../clock.js';
 import { BackupExistsError, backupLog } from '../commands/backup/backupLog.js';
 import { type Config, loadConfig } from '../config.js';
 import { keyedHash } from '../domain/keyedHash.js';
+import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';
 import { findHashKey, HASH_KEY_FILE, TOKEN_KEY_FILE } from '../keys.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -54,7 +56,7 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
 
   await withLog(terminal, async ({ events }) => {
     await record(terminal, events, path, reason);
-    const hashKey = findHashKey(config);
+    const hashKey = await fittingKey(terminal, events, findHashKey(config));
     const { signal } = terminal;
     const bars = progressBars(terminal.stderr, 'events');
     try {
@@ -67,7 +69,7 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
         onProgress: (step, done, end) => bars.show(step === 'write' ? 'backing up' : 'reading back', done, end === undefined ? undefined : Number(end)),
       });
       bars.clear();
-      const keep = keptBeside(config, set);
+      const keep = keptBeside(config, set, hashKey !== undefined);
       if (flags.json === true) return await writeLines(terminal.stdout, [JSON.stringify({ action: 'done', file: path, bytes, events: count, position, hash, log_id, begun_at, keep })]);
       await writeLines(terminal.stdout, [
         `${count} events of log ${log_id}, up to position ${position ?? 'none'}, are in ${file} (${bytes} bytes)`,
@@ -93,6 +95,18 @@ async function record(terminal: Terminal, events: EventStore, file: string, reas
   }
 }
 
+/** The key, where it is the log's own: a restore holds its key against the one noted. A backup is made without it all the same: now more than ever. @throws UnavailableError */
+async function fittingKey(terminal: Terminal, events: EventStore, key: Buffer | undefined): Promise<Buffer | undefined> {
+  try {
+    await refuseUnlessHashKeyFits(events, () => key);
+    return key;
+  } catch (error) {
+    if (!(error instanceof EngineError)) throw error;
+    await writeLines(terminal.stderr, [`gift: ${error.message}; the backup is made all the same, and can't tell a restore which key is right`]);
+    return undefined;
+  }
+}
+
 function failureOf(error: unknown, file: string, signal: AbortSignal): unknown {
   if (signal.aborted) return new CommandFailure('interrupted; nothing was left behind', EXIT.interrupted);
   if (error instanceof BackupExistsError) return new CommandFailure(`${error.message}: name another file`);
@@ -115,15 +129,16 @@ function settingsOf(env: Terminal['env']): { readonly config: Config; readonly s
   return { config: loadConfig(watched), set: [...asked].toSorted() };
 }
 
-function keptBeside({ dataDir, hashKey, tokenKeys }: Config, set: readonly string[]): Kept[] {
-  const whereOf = (variable: string, given: boolean, file: string): string => {
-    if (given) return `the variable ${variable}`;
+function keptBeside({ dataDir, hashKey, tokenKeys }: Config, set: readonly string[], keyFits: boolean): Kept[] {
+  const whereOf = (variable: string, given: boolean, file: string, fits = true): string => {
     const path = join(dataDir, file);
+    if (!fits && (given || existsSync(path))) return `what is ${given ? `set in ${variable}` : `in ${path}`} is not the log's own: find that before you need it`;
+    if (given) return `the variable ${variable}`;
     return existsSync(path) ? path : `neither set here nor in ${path}: find it before you need it`;
   };
   const others = set.filter((name) => !['HASH_KEY', 'TOKEN_KEY'].includes(name));
   return [
-    { what: 'HASH_KEY', where: whereOf('HASH_KEY', hashKey !== undefined, HASH_KEY_FILE), why: 'without it usernames and phone numbers are lost' },
+    { what: 'HASH_KEY', where: whereOf('HASH_KEY', hashKey !== undefined, HASH_KEY_FILE, keyFits), why: 'without it usernames and phone numbers are lost' },
     { what: 'TOKEN_KEY', where: whereOf('TOKEN_KEY', tokenKeys !== undefined, TOKEN_KEY_FILE), why: 'without it everybody logs in anew' },
     { what: 'settings', where: others.length === 0 ? 'none is set here' : others.join(', '), why: 'the service is started with the same' },
   ];

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { canonicalText } from '../../src/commands/logHash.js';
+import { keyedHash } from '../../src/domain/keyedHash.js';
 import { loadKeys } from '../../src/keys.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { gift, saidBy } from '../support/cli.js';
@@ -221,6 +222,17 @@ test('a backup made where the key was not known says so, and is restored without
   assert.match(made.out, /HASH_KEY \(neither set here nor in .*hash\.key: find it before you need it\)/);
   assert.not(existsSync(join(data, 'hash.key')), 'no key is made up');
   assert.is((await gift(fresh, RESTORE(file))).code, 0);
+});
+
+test('a backup made beside another installation’s key says so, and does not have it asked for at a restore', async ({ data, file, fresh }) => {
+  const own = 'o'.repeat(40);
+  const stream = `voucherCode-seg-${keyedHash(Buffer.from(own))('code', 'C-1')}`;
+  await withLogIn(data, async (store) => store.append(stream, [{ ...event(), type: 'VoucherCodeAdded', data: { segment_id: 'seg', code: 'C-1', pin: null } }], 'none'));
+  const made = await gift({ DATA_DIR: data, HASH_KEY: 'x'.repeat(40) }, ['backup', file]);
+  assert.is(made.code, 0);
+  assert.match(made.err, /^gift: HASH_KEY: this is not the key that the event log was made with: .*; the backup is made all the same, and can't tell a restore which key is right\n$/);
+  assert.match(made.out, /HASH_KEY \(what is set in HASH_KEY is not the log's own: find that before you need it\)/);
+  assert.is((await gift({ DATA_DIR: fresh, HASH_KEY: own }, RESTORE(file))).code, 0);
 });
 
 test('Ctrl-C ends either with 130 and leaves nothing; bars show on a terminal alone', async (context) => {
