@@ -1,6 +1,7 @@
 /** Folds events into the documents of one projection, in memory. */
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { ReadStore, StoredDocument } from '../ports/readStore.js';
+import { touchedBy } from './projection.js';
 import { isQuarantined, type Quarantined, quarantineDocument, quarantineOf } from './quarantine.js';
 import type { Slices } from './slices.js';
 import { remembered, type Unit } from './unit.js';
@@ -59,7 +60,7 @@ export async function foldEvents(unit: Unit, store: ReadStore, events: readonly 
 
 function documentIds(unit: Unit, event: RecordedEvent): readonly string[] {
   try {
-    return unit.projection.documentIds(event);
+    return touchedBy(unit.projection, event);
   } catch (error) {
     noteQuarantine(unit, quarantineOf(event, undefined, error));
     return [];

@@ -1,7 +1,7 @@
 /** Folds some documents of a projection afresh, in memory: for repairs and samples. It reads the log once, however many they are. */
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { StoredDocument } from '../ports/readStore.js';
-import type { Projection } from './projection.js';
+import { type Projection, touchedBy } from './projection.js';
 import { isQuarantined, quarantineDocument, quarantineOf } from './quarantine.js';
 import { slices } from './slices.js';
 
@@ -60,7 +60,7 @@ function foldOne(projection: Projection, event: RecordedEvent, wanted: ReadonlyS
 /** One that can't say which documents it touches is passed over, as the projector does. */
 function documentIdsOf(projection: Projection, event: RecordedEvent): readonly string[] {
   try {
-    return projection.documentIds(event);
+    return touchedBy(projection, event);
   } catch {
     return [];
   }

@@ -24,6 +24,13 @@ export interface Projection<B extends Body = Body> {
   evolve(document: B | undefined, event: RecordedEvent, id: string, index: number): B;
 }
 
+/** The documents that an event touches. @throws whatever the projection does; TypeError where what it names is no id, as with an event that lacks the field */
+export function touchedBy(projection: Projection, event: RecordedEvent): readonly string[] {
+  const ids = projection.documentIds(event);
+  for (const id of ids) if (typeof id !== 'string' || id === '') throw new TypeError(`${event.type} names no document of ${projection.name}`);
+  return ids;
+}
+
 /** The collection of a projection. */
 export function collectionOf(projection: Pick<Projection, 'name' | 'version' | 'indexes'>): CollectionSpec {
   return { name: projection.name, version: projection.version, indexes: projection.indexes };

@@ -84,4 +84,13 @@ test('an event before the beginning of its document is quarantined alone', async
   assert.deepEqual(reported, ['bad']);
 });
 
+test('an event that names no document is quarantined by itself, and holds nobody up', async () => {
+  const unit = unitOf();
+  const { store, time } = forgetful(unit);
+  const nameless = { ...event('any', 'Begun'), stream: undefined as unknown as string };
+  await foldEvents(unit, store, [nameless, event('good', 'Begun')], { ...time, due: () => false });
+  assert.deepEqual(unit.quarantined.map(({ eventId, documentId, cause }) => [eventId, documentId, cause]), [[nameless.id, undefined, 'Begun names no document of counts']]);
+  assert.deepEqual([...unit.dirty.keys()], ['good']);
+});
+
 test.run();
