@@ -28,7 +28,7 @@ const BODY: Schema = {
   required: ['id', 'type', 'created', 'data'],
   properties: {
     id: { type: 'string' },
-    type: { type: 'string', description: 'Handled: `payment_intent.succeeded`, `payment_intent.payment_failed`, `charge.refunded`, `charge.dispute.created`, `charge.dispute.closed`.' },
+    type: { type: 'string', description: 'Handled: `payment_intent.succeeded`, `payment_intent.payment_failed`, `charge.refunded`, `refund.failed`, `refund.updated`, `charge.dispute.created`, `charge.dispute.closed`.' },
     created: { type: 'integer', description: 'Seconds since 1970.' },
     data: { type: 'object', required: ['object'], properties: { object: { type: 'object' } } },
   },

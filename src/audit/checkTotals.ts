@@ -13,7 +13,7 @@ import type { TransactionDocument } from '../projections/transactions.js';
 import { upTo } from './giftHistory.js';
 import { type LogRange, readRange } from './range.js';
 import type { TimeZone } from './times.js';
-import { type MerchantOf, type SumName, type Sums, type TotalRow, brandMerchants, emptyTotals, givenBack, noSums } from './totals.js';
+import { type MerchantOf, type SumName, type Sums, type TotalRow, brandMerchants, emptyTotals, givenBack, noSums, REFUND_TYPES } from './totals.js';
 
 /** How long the read model may take to reach the range's end, in ms; where there is another way, not so long. */
 const REACH_MS = { only: 5_000, first: 1_000 };
@@ -170,7 +170,7 @@ async function sumPurchase(own: readonly RecordedEvent[], purchase: GiftsPurchas
       const { amount } = event.data as { readonly amount: number };
       if (charged === undefined && amount !== price) fault(`charged ${amount}, but its gifts cost ${price}`);
       if (charged === undefined) charged = amount;
-    } else if (event.type === 'GiftsRefunded' || event.type === 'RefundedAtProvider') {
+    } else if (REFUND_TYPES.includes(event.type)) {
       const { count, value } = givenBack(event);
       refunded += value;
       add(event, await merchantOf(purchase.brand_id, event.position), 'refunded', count, value);

@@ -4,7 +4,7 @@
  * another day than the money moved: what has found no counterpart after a while is looked up by its id, wherever it stands.
  */
 import { type PaymentCharged, transactionStream } from '../domain/purchase.js';
-import type { GiftsRefunded } from '../domain/refund.js';
+import type { GiftsRefunded, RefundFailed } from '../domain/refund.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { LedgerEntry, PaymentLedger } from '../workers/payments/ledger.js';
 import { openSpanFeed } from './spanFeed.js';
@@ -67,12 +67,12 @@ interface Here {
 type Tally = { -readonly [K in keyof Sums]: Sums[K] };
 const nothing = (): Tally => ({ charges: 0, charged: 0, refunds: 0, refunded: 0 });
 
-function count(sums: Tally, kind: LedgerEntry['kind'], amount: number): void {
+function count(sums: Tally, kind: LedgerEntry['kind'], amount: number, entries = 1): void {
   if (kind === 'charge') {
-    sums.charges++;
+    sums.charges += entries;
     sums.charged += amount;
   } else {
-    sums.refunds++;
+    sums.refunds += entries;
     sums.refunded += amount;
   }
 }
@@ -115,6 +115,7 @@ export async function reconcile(
     const found = await ledger.find(one.kind, one.id, one.transactionId);
     if (found === undefined) return report([missing('missing_there', ledger.provider, one, undefined, `${ledger.provider} knows no such ${one.kind}`)]);
     lookedUp++;
+    if (!found.moved && (await failedLater(events, one))) return count(here, one.kind, -one.amount, -1);
     return report(compare(ledger.provider, one, found));
   };
   const resolveTheirs = async (one: LedgerEntry): Promise<void> => {
@@ -179,6 +180,13 @@ function hereOf(event: RecordedEvent): Here & { readonly provider: string } {
   const { provider, amount } = known.data;
   if (known.type === 'PaymentCharged') return { provider, kind: 'charge', id: known.data.charge_id, transactionId, amount, at: event.at };
   return { provider, kind: 'refund', id: known.data.refund_ref, transactionId, amount, at: event.at };
+}
+
+/** Whether the log knows, too, that the provider could not deliver what it had taken on. */
+async function failedLater(events: EventStore, { kind, id, transactionId }: Here): Promise<boolean> {
+  if (kind !== 'refund') return false;
+  const history = await events.read(transactionStream(transactionId));
+  return history.some(({ type, data }) => type === 'RefundFailed' && (data as RefundFailed['data']).refund_ref === id);
 }
 
 /** The provider's entry in its transaction's stream, on whatever day: the first event there that names it. */

@@ -4,7 +4,7 @@ import { evolveEntry, type Entry } from '../domain/entry.js';
 import type { GiftIssued } from '../domain/gift.js';
 import type { RefundedAtProvider } from '../domain/lateMoney.js';
 import type { GiftsPurchased } from '../domain/purchase.js';
-import type { GiftsRefunded } from '../domain/refund.js';
+import type { GiftsRefunded, RefundFailed } from '../domain/refund.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Cell } from './csv.js';
 import { type LogRange, readRange } from './range.js';
@@ -82,8 +82,11 @@ export function brandMerchants(events: EventStore): MerchantOf {
   };
 }
 
+/** The types of events that give back what gifts cost, or take that back: those that `givenBack` reads. */
+export const REFUND_TYPES: readonly string[] = ['GiftsRefunded', 'RefundFailed', 'RefundedAtProvider'];
+
 /** The types that totals are made of. */
-const TYPES = ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed', 'GiftsRefunded', 'RefundedAtProvider'];
+const TYPES = ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed', ...REFUND_TYPES];
 
 /** Told after each batch how far the log has been looked at. */
 export type TotalsProgress = (events: number, position: Position) => void;
@@ -105,7 +108,7 @@ export async function foldTotals(events: EventStore, range: LogRange, zone: Time
       if (event.type === 'GiftIssued') {
         const { brand_id, value } = event.data as GiftIssued['data'];
         totals.add(event.at, await merchantOf(brand_id, event.position), 'issued', 1, value);
-      } else if (event.type === 'GiftsRefunded' || event.type === 'RefundedAtProvider') {
+      } else if (REFUND_TYPES.includes(event.type)) {
         const { count: gifts, value } = givenBack(event);
         const [bought] = await events.read(event.stream, { limit: 1 });
         const brandId = (bought?.data as Partial<GiftsPurchased['data']> | undefined)?.brand_id ?? '';
@@ -122,12 +125,13 @@ export async function foldTotals(events: EventStore, range: LogRange, zone: Time
 
 /**
  * What an event gives back of what gifts cost. Money that bought nothing (charged late, or twice) was never any gift's, so giving it back is no refund here; of money
- * that the provider gave back without us nobody says of how many gifts it was.
+ * that the provider gave back without us nobody says of how many gifts it was. What the provider could not deliver counts against what it had taken on.
  */
 export function givenBack({ type, data }: RecordedEvent): { readonly count: number; readonly value: number } {
   if (type === 'RefundedAtProvider') return { count: 0, value: (data as RefundedAtProvider['data']).amount };
-  const { gift_ids, amount } = data as GiftsRefunded['data'];
-  return gift_ids.length === 0 ? { count: 0, value: 0 } : { count: gift_ids.length, value: amount };
+  const { gift_ids, amount } = data as (GiftsRefunded | RefundFailed)['data'];
+  if (gift_ids.length === 0) return { count: 0, value: 0 };
+  return type === 'RefundFailed' ? { count: -gift_ids.length, value: -amount } : { count: gift_ids.length, value: amount };
 }
 
 /** The sums of some rows. */

@@ -2,7 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fold, type Happened } from '../domain/decider.js';
 import { type GiftEvent, giftAggregate, giftStream } from '../domain/gift.js';
-import { type Purchase, purchaseAggregate, type PurchaseEvent, requestRefund, transactionStream } from '../domain/purchase.js';
+import { isDisputed } from '../domain/lateMoney.js';
+import { lateMoneyOf, type Purchase, purchaseAggregate, type PurchaseEvent, requestRefund, transactionStream } from '../domain/purchase.js';
 import { cancelForRefund, type Kept, type KeptFor, type Refund } from '../domain/refund.js';
 import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
@@ -68,16 +69,16 @@ export async function refundGifts(events: EventStore, context: CommandContext, o
     const state = fold(purchaseAggregate, history as unknown as Happened<PurchaseEvent>[]);
     if (state.status === 'none') throw new Refusal('transaction_not_found');
     const asked = requestRefund(state, { refund_id: refundId, voided, reason, ...(giftIds === undefined ? {} : { gift_ids: giftIds }) });
-    if (giftIds !== undefined && asked.length > 0) await refuseUnlessCancellable(events, giftIds, { refund_id: refundId, voided, reason });
+    if (giftIds !== undefined && asked.length > 0) await refuseUnlessCancellable(events, giftIds, { refund_id: refundId, voided, reason }, isDisputed(lateMoneyOf(state)));
     return asked;
   });
   return { ...(await outcomeOf(events, transactionId, refundId, wait)), replayed };
 }
 
-async function refuseUnlessCancellable(events: EventStore, giftIds: readonly string[], asked: Parameters<typeof cancelForRefund>[1]): Promise<void> {
+async function refuseUnlessCancellable(events: EventStore, giftIds: readonly string[], asked: Parameters<typeof cancelForRefund>[1], disputed: boolean): Promise<void> {
   await inParallel(giftIds, LOOKED_AT_AT_ONCE, undefined, async (giftId) => {
     const gift = fold(giftAggregate, (await events.read(giftStream(giftId))) as readonly Happened<GiftEvent>[]);
-    const decided = gift.status === 'none' ? undefined : cancelForRefund(gift, asked);
+    const decided = gift.status === 'none' ? undefined : cancelForRefund(gift, asked, disputed);
     if (decided !== undefined && 'kept' in decided) throw new Refusal(REFUSALS[decided.kept]);
   });
 }

@@ -83,6 +83,7 @@ export const FIELD_CLASSES = {
   RefundStarted: OPEN,
   GiftsRefunded: OPEN,
   RefundRefused: OPEN,
+  RefundFailed: OPEN,
   NothingRefunded: OPEN,
   PaymentAuthenticationRequired: OPEN,
   PaymentAuthenticationFailed: OPEN,

@@ -50,6 +50,9 @@ export interface Dispute {
   readonly settled: boolean;
 }
 
+/** Whether the buyer's bank has, or may take, the money: then it decides about it, and nothing is given back by us. */
+export const isDisputed = ({ disputes }: LateMoney): boolean => disputes.some(({ status }) => status !== 'won');
+
 /** What is known of a transaction's late money. */
 export interface LateMoney {
   readonly disputes: readonly Dispute[];
@@ -109,10 +112,11 @@ export function openDispute(state: LateMoney, dispute: DisputeOpened['data']): D
   return disputeOf(state, dispute.dispute_id) === undefined ? [{ type: 'DisputeOpened', data: dispute }] : [];
 }
 
-/** A dispute ends: noted once, also where its beginning has not been told yet. */
+/** A dispute ends: noted once, also where its beginning has not been told yet. One that was lost may still be won, on appeal; one that was won stays so, since messages come late. */
 export function closeDispute(state: LateMoney, dispute: DisputeClosed['data']): DisputeClosed[] {
   const known = disputeOf(state, dispute.dispute_id);
-  return known === undefined || known.status === 'open' ? [{ type: 'DisputeClosed', data: dispute }] : [];
+  const news = known === undefined || known.status === 'open' || (known.status === 'lost' && dispute.outcome === 'won');
+  return news ? [{ type: 'DisputeClosed', data: dispute }] : [];
 }
 
 /** Its gifts stand as it wants them: no event where that was noted. */

@@ -1,7 +1,7 @@
 /** What a payment provider tells of a transaction's money by itself, and what it means for the transaction. Told again, or late, or in another order, it changes nothing more. */
 import { closeDispute, noteProviderRefund, openDispute } from './lateMoney.js';
 import { failAuthentication, lateMoneyOf, type MadePurchase, type PurchaseEvent, settleCharge } from './purchase.js';
-import { givenBack, lateChargeRefundId, refundLateCharge } from './refund.js';
+import { failRefund, givenBack, lateChargeRefundId, refundLateCharge } from './refund.js';
 
 /** The news, about one transaction. Money is pence; ids are the provider's. */
 export type PaymentNews = { readonly provider: string } & (
@@ -9,8 +9,10 @@ export type PaymentNews = { readonly provider: string } & (
   | { readonly kind: 'failed'; readonly charge_id: string; readonly code: string }
   /** `total`: all of this charge that has been given back so far. */
   | { readonly kind: 'refunded'; readonly charge_id: string; readonly total: number }
-  | { readonly kind: 'dispute opened'; readonly dispute_id: string; readonly amount: number; readonly reason: string }
-  | { readonly kind: 'dispute closed'; readonly dispute_id: string; readonly outcome: 'won' | 'lost' }
+  /** One of ours, which the provider had taken on. */
+  | { readonly kind: 'refund failed'; readonly refund_id: string; readonly attempt: number; readonly refund_ref: string; readonly code: string }
+  | { readonly kind: 'dispute opened'; readonly charge_id: string; readonly dispute_id: string; readonly amount: number; readonly reason: string }
+  | { readonly kind: 'dispute closed'; readonly charge_id: string; readonly dispute_id: string; readonly outcome: 'won' | 'lost' }
 );
 
 /** The news as events; none: nothing new, or nothing to do with it. */
@@ -24,19 +26,29 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
       return failAuthentication(state, { provider, payment_id: news.charge_id, code: news.code });
     case 'refunded': {
       const { charge_id, total } = news;
-      // Money that bought nothing is given back whole; here it is about the charge that paid.
-      if (state.status === 'declined' || (state.charge !== undefined && state.charge.charge_id !== charge_id) || state.refunds.has(lateChargeRefundId(charge_id))) return [];
+      if (state.status === 'declined' || boughtNothing(state, charge_id)) return [];
       return noteProviderRefund(money, { provider, charge_id, total, ours: givenBack(state.refunds, charge_id) });
     }
+    case 'refund failed': {
+      const { refund_id, attempt, refund_ref, code } = news;
+      return failRefund(state.refunds.get(refund_id), { attempt, provider, refund_ref, code });
+    }
     case 'dispute opened': {
-      const { dispute_id, amount, reason } = news;
+      const { charge_id, dispute_id, amount, reason } = news;
+      if (boughtNothing(state, charge_id)) return [];
       return openDispute(money, { provider, dispute_id, amount, reason });
     }
     case 'dispute closed':
+      if (boughtNothing(state, news.charge_id) && !money.disputes.some(({ dispute_id }) => dispute_id === news.dispute_id)) return [];
       return closeDispute(money, { provider, dispute_id: news.dispute_id, outcome: news.outcome });
     default:
       return news satisfies never;
   }
+}
+
+/** Whether it is another charge than the one that paid: that is given back whole, and no gift depends on it. */
+function boughtNothing({ charge, refunds }: MadePurchase, chargeId: string): boolean {
+  return (charge !== undefined && charge.charge_id !== chargeId) || refunds.has(lateChargeRefundId(chargeId));
 }
 
 /**

@@ -136,6 +136,7 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
       case 'RefundStarted':
       case 'GiftsRefunded':
       case 'RefundRefused':
+      case 'RefundFailed':
       case 'NothingRefunded':
         return { ...state, refunds: evolveRefunds(state.refunds, event) };
       case 'RefundedAtProvider':

@@ -58,11 +58,25 @@ export type RefundRefused = DomainEvent<'RefundRefused', {
   readonly code: string;
 }>;
 
+/**
+ * The provider had taken the attempt on, and could not deliver it: the money is not the buyer's. `code` is the provider's. The gifts stay cancelled, and a person must
+ * see to it, as where it was refused.
+ */
+export type RefundFailed = DomainEvent<'RefundFailed', {
+  readonly refund_id: string;
+  readonly attempt: number;
+  readonly gift_ids: readonly string[];
+  readonly amount: number;
+  readonly provider: string;
+  readonly refund_ref: string;
+  readonly code: string;
+}>;
+
 /** Not one of the gifts could be cancelled: nothing is given back. */
 export type NothingRefunded = DomainEvent<'NothingRefunded', { readonly refund_id: string; readonly kept: Kept }>;
 
 /** Events of a refund. */
-export type RefundEvent = RefundRequested | RefundStarted | GiftsRefunded | RefundRefused | NothingRefunded;
+export type RefundEvent = RefundRequested | RefundStarted | GiftsRefunded | RefundRefused | RefundFailed | NothingRefunded;
 
 /** What is known of one refund. */
 export type Refund =
@@ -74,7 +88,7 @@ export type Refund =
       readonly startedAt: string;
       /** The provider's id of it, once it is given. */
       readonly ref?: string;
-      /** What the provider said when it refused. */
+      /** What the provider said when it refused, or could not deliver it. */
       readonly code?: string;
       /** Since its last event somebody gave money of the charge back at the provider itself: that may be this refund, so it is not tried again. */
       readonly outside?: true;
@@ -100,6 +114,7 @@ function evolveRefund(refund: Refund | undefined, event: Happened<RefundEvent>):
     case 'GiftsRefunded':
       return refund !== undefined && 'started' in refund ? { ...refund, status: 'refunded', ref: event.data.refund_ref } : refund;
     case 'RefundRefused':
+    case 'RefundFailed':
       return refund !== undefined && 'started' in refund ? { status: 'refused', started: refund.started, startedAt: refund.startedAt, code: event.data.code } : refund;
     case 'NothingRefunded':
       return { status: 'nothing', kept: event.data.kept };
@@ -154,11 +169,14 @@ export function refundLateCharge(refunds: Refunds, charge: Required<Pick<RefundS
 /** What a refund does to one gift. `already`: this very refund has cancelled it before. */
 export type Cancellation = { readonly cancel: GiftCancelled } | { readonly already: true } | { readonly kept: KeptFor };
 
-/** Cancels a gift for a refund, unless it has been used or its code is out. An expired gift is cancelled like any other: whether its price goes back is for support to judge. */
-export function cancelForRefund(gift: IssuedGift, { refund_id, voided, reason }: Pick<RefundRequested['data'], 'refund_id' | 'voided' | 'reason'>): Cancellation {
+/**
+ * Cancels a gift for a refund, unless it has been used or its code is out. An expired gift is cancelled like any other: whether its price goes back is for support to judge.
+ * @param disputed the purchase's payment is, whether or not the gift has been blocked for it yet
+ */
+export function cancelForRefund(gift: IssuedGift, { refund_id, voided, reason }: Pick<RefundRequested['data'], 'refund_id' | 'voided' | 'reason'>, disputed = false): Cancellation {
   if (gift.status === 'cancelled') return gift.refundId === refund_id ? { already: true } : { kept: 'cancelled' };
   if (gift.status === 'redeemed') return { kept: 'redeemed' };
-  if (gift.blockedBy?.some((cause) => cause.startsWith('dispute:')) === true) return { kept: 'disputed' };
+  if (disputed || gift.blockedBy?.some((cause) => cause.startsWith('dispute:')) === true) return { kept: 'disputed' };
   if (gift.voucher !== undefined && !voided) return { kept: 'code_out' };
   return { cancel: { type: 'GiftCancelled', data: { reason, refund_id } } };
 }
@@ -173,6 +191,14 @@ export function settleRefund(
   const { provider } = answer;
   if (answer.outcome === 'refused') return [{ type: 'RefundRefused', data: { refund_id, attempt, amount, provider, code: answer.code } }];
   return [{ type: 'GiftsRefunded', data: { refund_id, attempt, gift_ids, amount, provider, refund_ref: answer.refund_ref } }];
+}
+
+/** The provider says that it could not deliver an attempt: noted once, for the present attempt, also where its answer has not been recorded yet. */
+export function failRefund(refund: Refund | undefined, failed: Pick<RefundFailed['data'], 'attempt' | 'provider' | 'refund_ref' | 'code'>): (RefundFailed | RefundRefused)[] {
+  if (refund === undefined || !('started' in refund) || refund.started.attempt !== failed.attempt) return [];
+  if (refund.status !== 'refunded') return settleRefund(refund, { outcome: 'refused', ...failed }) as RefundRefused[];
+  const { refund_id, gift_ids, amount } = refund.started;
+  return [{ type: 'RefundFailed', data: { refund_id, gift_ids, amount, ...failed } }];
 }
 
 /** Another attempt: after the provider refused the one before, or has certainly never been asked for it. */

@@ -98,7 +98,7 @@ async function methodOf({ paymentMethod }: ChargeDeps, { purchase }: MadePurchas
  * payment method be another one by now: its money may have been taken. `seen`: the method, where it was looked up for this already.
  */
 async function ask(deps: ChargeDeps, state: MadePurchase, seen: Method | undefined, reason: Reason): Promise<ChargeReply | AuthenticationReply> {
-  const { purchase: { transaction_id, total, payment_reference }, chargeStartedAt, chargeBy } = state;
+  const { purchase: { transaction_id, total, payment_reference }, purchasedAt, chargeStartedAt, chargeBy } = state;
   const method = async (): Promise<Method> => seen ?? methodOf(deps, state);
   const { kind, prepaid } = chargeBy ?? (await method());
   if (kind === 'wallet' && !prepaid) return { outcome: 'charged', provider: 'invoice', charge_id: `invoice-${transaction_id}`, simulated: false };
@@ -109,12 +109,18 @@ async function ask(deps: ChargeDeps, state: MadePurchase, seen: Method | undefin
   }
 
   const options = { timeoutMs: deps.patience.answerMs };
+  const lookUp = async () => answered(checks.chargeLookupReply(await deps.bus.request(SUBJECTS.lookUpCharge, { transaction_id, payment_id: null }, options)));
   // What costs nothing is in no provider's books, and can be asked for twice.
   if (chargeStartedAt !== undefined && (total === 0 || deps.now() - Date.parse(chargeStartedAt) < deps.patience.askAgainMs)) {
+    // A restored log may not know that the one before had charged it, under a key that the provider has forgotten since.
+    if (total > 0 && Date.parse(chargeStartedAt) - Date.parse(purchasedAt) >= deps.patience.askAgainMs) {
+      const before = await lookUp();
+      if (before.outcome !== 'unknown') return before;
+    }
     const request: ChargeRequest = { transaction_id, amount: total, payment_reference, customer: (await method()).customer, started_at: chargeStartedAt };
     return answered(checks.chargeReply(await deps.bus.request(SUBJECTS.charge, request, options)));
   }
-  const found = answered(checks.chargeLookupReply(await deps.bus.request(SUBJECTS.lookUpCharge, { transaction_id, payment_id: null }, options)));
+  const found = await lookUp();
   if (found.outcome === 'unknown') throw new GiveUpError('the provider does not know what became of the charge, and it is too late to ask for it again');
   return found;
 }

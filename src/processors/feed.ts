@@ -19,6 +19,7 @@ export const FEED_TYPES = [
   'RefundStarted',
   'GiftsRefunded',
   'RefundRefused',
+  'RefundFailed',
   'NothingRefunded',
   'GiftIssued',
   'GiftCancelled',

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { parkedId, type ParkedName, parkedStream, type WorkParked } from '../domain/parked.js';
 import { inSpan, type SpanDescription } from '../tracing/spans.js';
 import type { Pool } from './pool.js';
-import { afterFailure, NotYetError, type Patience } from './retry.js';
+import { afterFailure, LaterError, NotYetError, type Patience } from './retry.js';
 import type { Seen } from './seen.js';
 import type { ProcessTally } from './status.js';
 import type { Writer } from './writing.js';
@@ -28,6 +28,8 @@ interface InHand {
   again: Job | undefined;
   /** Ends the wait for the next attempt; `undefined` while it runs or stands in line. */
   wake: (() => void) | undefined;
+  /** Since when it fails (milliseconds since the epoch), and how many attempts were before that. What a limit of our own holds back does not fail. */
+  failing: { readonly since: number; readonly before: number };
 }
 
 /** What it works with. */
@@ -84,17 +86,20 @@ export function jobRunner({ writer, logger, now, patience, tally, mayAct, signal
     logger.error({ step, entity: entity.slice(0, 6), cause: why }, 'parked: it could not be done');
   };
 
-  const attempt = (job: Job, own: InHand, number: number, since: number): void => {
+  const attempt = (job: Job, own: InHand, number: number): void => {
     own.again = undefined;
+    if (number === 1) own.failing = { since: now(), before: 0 };
     job.pool.add(job.transactionId, async () => {
       let again: { waitMs: number } | { cause: string } | undefined;
+      let held = false;
       try {
         mayAct();
         await inSpan(() => stepSpan(job, number), () => job.run(number));
       } catch (error) {
         if (signal.aborted) return;
         if (!(error instanceof NotYetError)) tally.failed(job.parkAs.step);
-        again = afterFailure(error, number, now() - since, patience, Math.random());
+        again = afterFailure(error, number - own.failing.before, now() - own.failing.since, patience, Math.random());
+        held = error instanceof LaterError && error.held;
         if (number === 1 && !(error instanceof NotYetError)) logger.warn({ err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) }, 'not done at the first attempt');
       }
       try {
@@ -103,7 +108,7 @@ export function jobRunner({ writer, logger, now, patience, tally, mayAct, signal
         logger.warn({ err: error }, 'not parked yet');
         again = { waitMs: patience.retryAtMostMs };
       }
-      if (own.again !== undefined) return attempt(own.again, own, 1, now());
+      if (own.again !== undefined) return attempt(own.again, own, 1);
       if (again === undefined || 'cause' in again) {
         inHand.delete(job.key);
         tally.done(job.parkAs.step);
@@ -116,7 +121,8 @@ export function jobRunner({ writer, logger, now, patience, tally, mayAct, signal
         own.wake = undefined;
         clearTimeout(wait);
         waits.delete(wait);
-        attempt(own.again ?? job, own, number + 1, since);
+        if (held) own.failing = { since: now(), before: number };
+        attempt(own.again ?? job, own, number + 1);
       };
       return undefined;
     });
@@ -124,10 +130,10 @@ export function jobRunner({ writer, logger, now, patience, tally, mayAct, signal
 
   const takeOn = (job: Job): void => {
     if (signal.aborted || inHand.has(job.key)) return;
-    const own: InHand = { again: undefined, wake: undefined };
+    const own: InHand = { again: undefined, wake: undefined, failing: { since: now(), before: 0 } };
     inHand.set(job.key, own);
     tally.takenOn(job.parkAs.step);
-    attempt(job, own, 1, now());
+    attempt(job, own, 1);
   };
 
   return {

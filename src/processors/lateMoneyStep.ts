@@ -35,7 +35,7 @@ const UNPAID_MS = 1_000;
 
 /**
  * Does the step with this key, where the stream says that it is still to be done. `shortfall`: what gifts did not make up for, still to be
- * parked. `retried`: support has handed it back; what falls short still does, until it is discarded.
+ * parked. `retried`: support has handed it back: gifts that can be cancelled by now are, and what falls short still does, until it is discarded.
  * @throws GiveUpError with the cause to park; NotYetError; any other error: try again.
  */
 export async function settleLateMoney(deps: LateMoneyDeps, transactionId: string, key: string, shortfall: ProviderRefundSettled['data'] | undefined, retried: boolean): Promise<void> {
@@ -43,17 +43,17 @@ export async function settleLateMoney(deps: LateMoneyDeps, transactionId: string
   for (let race = 0; race < RACES; race++) {
     const at = await read(deps.events, transactionId);
     const step = lateMoneySteps(lateMoneyOf(at.purchase)).find((one) => one.key === key);
-    if (step === undefined) {
+    deps.mayAct();
+    const event = step === undefined ? await answerAgain(deps, at, retried && key === PROVIDER_REFUND_KEY) : await answerTo(deps, at, step);
+    if (step === undefined && event === undefined) {
       if (retried && key === PROVIDER_REFUND_KEY && at.settled !== undefined && fallsShort(at.settled)) short = at.settled;
       if (short !== undefined) throw new GiveUpError(shortfallCause(short));
       return;
     }
-    deps.mayAct();
-    const event = await answerTo(deps, at, step);
     if (event === undefined) continue;
     const reason = { commandId: `late-money-${transactionId}-${key}`, cause: at.last };
     const appended = await deps.writer.append(transactionStream(transactionId), event, at.last.revision, reason);
-    if (appended !== undefined && event.type === 'ProviderRefundSettled' && fallsShort(event.data)) short = event.data;
+    if (appended !== undefined && event.type === 'ProviderRefundSettled') short = fallsShort(event.data) ? event.data : undefined;
   }
   throw new ConflictError(transactionStream(transactionId), -1, -1);
 }
@@ -73,7 +73,7 @@ async function answerTo(deps: LateMoneyDeps, at: Standing, step: LateMoneyStep):
     case 'settle dispute':
       return answerDispute(deps, at, step.dispute);
     case 'settle provider refund': {
-      if (at.purchase.status === 'pending') throw new NotYetError('the charge has not been recorded yet', UNPAID_MS);
+      if (at.purchase.status === 'pending') throw notPaidYet();
       const [settled] = settleProviderRefund(lateMoneyOf(at.purchase), await cancelForRefund(deps, at.purchase, at.last, step.total));
       return settled;
     }
@@ -82,9 +82,20 @@ async function answerTo(deps: LateMoneyDeps, at: Standing, step: LateMoneyStep):
   }
 }
 
+/** What fell short is looked at again when support hands it back: a gift that was redeemed then may be unredeemed by now. `undefined`: nothing has changed. */
+async function answerAgain(deps: LateMoneyDeps, { purchase, settled, last }: Standing, wanted: boolean): Promise<ProviderRefundSettled | undefined> {
+  if (!wanted || settled === undefined || settled.difference === 0) return undefined;
+  const data = await cancelForRefund(deps, purchase, last, settled.total);
+  return data.cancelled > settled.cancelled ? { type: 'ProviderRefundSettled', data } : undefined;
+}
+
+function notPaidYet(): NotYetError {
+  return new NotYetError('the charge has not been recorded yet', UNPAID_MS, { mayNeverCome: true });
+}
+
 /** Blocks every gift, or frees those it blocked where it was won. Nothing was issued for a purchase that was declined. */
 async function answerDispute(deps: LateMoneyDeps, { purchase, last }: Standing, { dispute_id, status, reason }: Dispute): Promise<LateMoneyEvent | undefined> {
-  if (purchase.status === 'pending') throw new NotYetError('the charge has not been recorded yet', UNPAID_MS);
+  if (purchase.status === 'pending') throw notPaidYet();
   const blocked = status !== 'won';
   const cause = disputeCause(dispute_id);
   const why = { cause, reason: blocked ? `the payment is disputed: ${reason}` : 'the dispute was won' };

@@ -166,6 +166,7 @@ export function openWork(from: Position | undefined): OpenWork {
       case 'RefundStarted':
       case 'GiftsRefunded':
       case 'RefundRefused':
+      case 'RefundFailed':
       case 'NothingRefunded':
         return moveRefund(known.data.refund_id, after(event.stream, 'transaction-'), event);
       case 'GiftCancelled': {

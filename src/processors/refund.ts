@@ -38,6 +38,9 @@ export function reactToRefund(work: RefundWork | undefined, event: RefundTrigger
     case 'RefundRefused':
       // It is open until it is parked: a person must see to it.
       return { work: { ...work, transactionId, last: seen }, intents: [] };
+    case 'RefundFailed':
+      // It was over: it is opened for its turn to say so, and to be parked.
+      return opened(refundId, transactionId, seen);
     case 'GiftsRefunded':
     case 'NothingRefunded':
     case 'WorkParked':

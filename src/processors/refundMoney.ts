@@ -1,6 +1,6 @@
 /** Gives money back where it came from: to the prepaid wallet, off the wallet's next invoice, or by the card's provider. Once for each attempt, however often it is asked. */
 import type { Bus } from '../ports/bus.js';
-import { checks, type RefundLookup, type RefundReply, type RefundRequest, SUBJECTS } from '../workers/messages.js';
+import { checks, type RefundLookup, type RefundLookupReply, type RefundReply, type RefundRequest, SUBJECTS } from '../workers/messages.js';
 import { answered, type Patience } from './retry.js';
 import type { WalletPayments } from './walletPayments.js';
 import type { Reason } from './writing.js';
@@ -24,7 +24,7 @@ export interface RefundMoneyDeps {
  * @throws Error: try again
  */
 export async function refundMoney(deps: RefundMoneyDeps, request: RefundRequest, fresh: boolean, reason: Reason): Promise<RefundReply | { readonly outcome: 'never' } | { readonly outcome: 'by hand' }> {
-  const { provider, refund_id, attempt, transaction_id, amount, payment_reference, charge_id, started_at } = request;
+  const { provider, refund_id, transaction_id, amount, payment_reference, started_at } = request;
   const given = (refund_ref: string): RefundReply => ({ outcome: 'refunded', provider, refund_ref, simulated: false });
   if (amount === 0) return given(`free-${refund_id}`);
   // Who took the money gives it back, whatever the payment method has become since.
@@ -34,13 +34,28 @@ export async function refundMoney(deps: RefundMoneyDeps, request: RefundRequest,
     const decided = await deps.wallets.refund(payment_reference, transaction_id, amount, refund_id, reason);
     return decided === 'credited' ? given(`wallet-${refund_id}`) : { outcome: 'refused', provider, code: 'more_than_was_debited', simulated: false };
   }
-  const options = { timeoutMs: deps.patience.answerMs };
   const late = deps.now() - Date.parse(started_at) >= deps.patience.askAgainMs;
   if (late || !fresh) {
-    const found = answered(checks.refundLookupReply(await deps.bus.request(SUBJECTS.lookUpRefund, { refund_id, attempt, provider, charge_id, started_at } satisfies RefundLookup, options)));
+    const found = await lookUp(deps, request);
     if (found.outcome !== 'never') return found;
     if ((found.others ?? 0) > 0) return { outcome: 'by hand' };
     if (late) return found;
   }
-  return answered(checks.refundReply(await deps.bus.request(SUBJECTS.refund, request, options)));
+  return answered(checks.refundReply(await deps.bus.request(SUBJECTS.refund, request, { timeoutMs: deps.patience.answerMs })));
+}
+
+/**
+ * Whether somebody gave money of the charge back at the provider since an attempt began that it then refused: perhaps in the attempt's place. Wallet and invoice
+ * are in the log alone. @throws Error: try again
+ */
+export async function madeMeanwhile(deps: RefundMoneyDeps, request: RefundRequest): Promise<boolean> {
+  if (request.provider === 'wallet' || request.provider === 'invoice') return false;
+  deps.mayAct();
+  // Of the refused one the provider may have kept the refusal: nothing was found beside it then.
+  const found = await lookUp(deps, { ...request, attempt: request.attempt + 1 });
+  return found.outcome === 'refunded' || (found.outcome === 'never' && (found.others ?? 0) > 0);
+}
+
+async function lookUp({ bus, patience }: RefundMoneyDeps, { refund_id, attempt, provider, charge_id, started_at }: RefundRequest): Promise<RefundLookupReply> {
+  return answered(checks.refundLookupReply(await bus.request(SUBJECTS.lookUpRefund, { refund_id, attempt, provider, charge_id, started_at } satisfies RefundLookup, { timeoutMs: patience.answerMs })));
 }

@@ -6,10 +6,12 @@ import { inParallel } from '../commands/import/parallel.js';
 import { fold, type Happened } from '../domain/decider.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { type GiftEvent, giftAggregate, type GiftIssued, giftStream } from '../domain/gift.js';
-import { issueGift, leftOfCharge, type Purchase, purchaseAggregate, type PurchaseEvent, startRefund, transactionStream } from '../domain/purchase.js';
-import { cancelForRefund, type Kept, type KeptFor, type RefundRequested, type RefundStarted, settleRefund, startAgain } from '../domain/refund.js';
+import { isDisputed } from '../domain/lateMoney.js';
+import { issueGift, lateMoneyOf, leftOfCharge, type Purchase, purchaseAggregate, type PurchaseEvent, startRefund, transactionStream } from '../domain/purchase.js';
+import { cancelForRefund, type Kept, type KeptFor, type Refund, type RefundRequested, type RefundStarted, settleRefund, startAgain } from '../domain/refund.js';
 import { ConflictError, type EventStore, type Position, type RecordedEvent } from '../ports/eventStore.js';
-import { refundMoney, type RefundMoneyDeps } from './refundMoney.js';
+import type { RefundRequest } from '../workers/messages.js';
+import { madeMeanwhile, refundMoney, type RefundMoneyDeps } from './refundMoney.js';
 import { GiveUpError } from './retry.js';
 import { seenOf } from './seen.js';
 import { issueCommand, type Reason, type Writer } from './writing.js';
@@ -37,6 +39,8 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
   const commandId = `refund-${refundId}`;
   /** Its present attempt was started here, and nobody has asked for it. */
   let fresh = false;
+  /** Whether an attempt that was just started can have been made before: by a log that was lost since, of which this one is the restored beginning, under a key that the provider has forgotten. */
+  const isFirst = ({ at }: RecordedEvent): boolean => deps.now() - Date.parse(at) < deps.patience.askAgainMs;
 
   for (let move = 0; move < MOVES; move++) {
     const history = await events.read(stream);
@@ -59,19 +63,18 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
         if (started.type === 'RefundStarted' && started.data.amount > leftOfCharge(state)) {
           throw new GiveUpError(`the gifts are cancelled, but their ${started.data.amount} pence are more than the ${leftOfCharge(state)} pence left of the charge`);
         }
-        fresh = (await writer.append(stream, started, last.revision, reason)) !== undefined;
+        fresh = (await writer.append(stream, started, last.revision, reason)) !== undefined && isFirst(own);
         break;
       }
       case 'refused': {
         if (retriedAt === undefined || own.position > retriedAt) throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
-        if (known.outside === true) throw maybeByHand(known.started);
-        for (const event of startAgain(known)) fresh = (await writer.append(stream, event, last.revision, reason)) !== undefined;
+        // The provider may not have told of it yet.
+        if (known.outside === true || (await madeMeanwhile(deps, requestOf(transactionId, known)))) throw maybeByHand(known.started);
+        for (const event of startAgain(known)) fresh = (await writer.append(stream, event, last.revision, reason)) !== undefined && isFirst(own);
         break;
       }
       case 'started': {
-        const { refund_id, attempt, amount, provider, charge_id, payment_reference } = known.started;
-        const request = { refund_id, attempt, transaction_id: transactionId, amount, provider, charge_id, payment_reference, started_at: known.startedAt };
-        const reply = await refundMoney(deps, request, fresh, reason);
+        const reply = await refundMoney(deps, requestOf(transactionId, known), fresh, reason);
         fresh = false;
         if (reply.outcome === 'by hand') throw maybeByHand(known.started);
         if (reply.outcome === 'never') {
@@ -89,6 +92,11 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
   throw new ConflictError(stream, 'any', -1);
 }
 
+function requestOf(transactionId: string, { started, startedAt }: Extract<Refund, { started: object }>): RefundRequest {
+  const { refund_id, attempt, amount, provider, charge_id, payment_reference } = started;
+  return { refund_id, attempt, transaction_id: transactionId, amount, provider, charge_id, payment_reference, started_at: startedAt };
+}
+
 /** Paid twice is worse than paid late: whether it is this refund only a person can see. */
 function maybeByHand({ provider, amount }: RefundStarted['data']): GiveUpError {
   return new GiveUpError(
@@ -100,6 +108,7 @@ function maybeByHand({ provider, amount }: RefundStarted['data']): GiveUpError {
 /** Cancels them side by side. Those that this refund has cancelled before count. */
 async function cancelGifts(deps: RefundDeps, state: KnownPurchase, asked: RefundRequested['data'], reason: Reason): Promise<{ cancelled: string[]; kept: Kept }> {
   const { purchase, purchasedAt } = state;
+  const disputed = isDisputed(lateMoneyOf(state));
   const ids = deriveGiftIds(purchase.seed, purchase.receivers.length);
   const indexes = new Map(ids.map(({ gift_id }, index) => [gift_id, index]));
   const outcomes = new Map<string, KeptFor | 'cancelled by this'>();
@@ -108,7 +117,7 @@ async function cancelGifts(deps: RefundDeps, state: KnownPurchase, asked: Refund
     const index = indexes.get(giftId) ?? -1;
     const own = ids[index];
     if (own === undefined) throw new GiveUpError(`gift ${giftId} is none of this purchase`);
-    outcomes.set(giftId, await cancelGift(deps, giftId, () => issueGift(purchase, purchasedAt, index, own), asked, reason));
+    outcomes.set(giftId, await cancelGift(deps, giftId, () => issueGift(purchase, purchasedAt, index, own), { asked, disputed }, reason));
   });
   const cancelled: string[] = [];
   const kept: Partial<Record<KeptFor, string[]>> = {};
@@ -120,8 +129,14 @@ async function cancelGifts(deps: RefundDeps, state: KnownPurchase, asked: Refund
   return { cancelled, kept };
 }
 
+/** What is asked for; `disputed`: the payment is, whether or not its gifts have been blocked yet. */
+interface Cancelling {
+  readonly asked: RefundRequested['data'];
+  readonly disputed: boolean;
+}
+
 /** One winner: whoever is first at the gift's revision, this or a redeem or a voucher. */
-async function cancelGift({ events, writer }: RefundDeps, giftId: string, issue: () => GiftIssued, asked: RefundRequested['data'], reason: Reason): Promise<KeptFor | 'cancelled by this'> {
+async function cancelGift({ events, writer }: RefundDeps, giftId: string, issue: () => GiftIssued, { asked, disputed }: Cancelling, reason: Reason): Promise<KeptFor | 'cancelled by this'> {
   const stream = giftStream(giftId);
   for (let race = 0; race < RACES; race++) {
     const history: readonly RecordedEvent[] = await events.read(stream);
@@ -131,7 +146,7 @@ async function cancelGift({ events, writer }: RefundDeps, giftId: string, issue:
       await writer.append(stream, issue(), 'none', { ...reason, commandId: issueCommand(giftId) });
       continue;
     }
-    const decided = cancelForRefund(found, asked);
+    const decided = cancelForRefund(found, asked, disputed);
     if ('already' in decided) return 'cancelled by this';
     if ('kept' in decided) return decided.kept;
     const at = history.at(-1)?.revision ?? 'none';

@@ -52,13 +52,15 @@ export class LaterError extends Error {
   }
 }
 
-/** Nothing has failed; there is something to wait for, so long at most. */
+/** Nothing has failed; there is something to wait for, so long at most. `mayNeverCome`: then it is looked for less and less often, and given up like what fails. */
 export class NotYetError extends Error {
   override readonly name = 'NotYetError';
   readonly waitMs: number;
-  constructor(message: string, waitMs: number) {
+  readonly mayNeverCome: boolean;
+  constructor(message: string, waitMs: number, { mayNeverCome = false } = {}) {
     super(message);
     this.waitMs = waitMs;
+    this.mayNeverCome = mayNeverCome;
   }
 }
 
@@ -87,8 +89,11 @@ export function waitAfter(attempt: number, { retryMs, retryAtMostMs }: Pick<Pati
 export function afterFailure(error: unknown, attempt: number, heldUpMs: number, patience: Patience, chance: number): { readonly waitMs: number } | { readonly cause: string } {
   const cause = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   if (error instanceof GiveUpError) return { cause: error.message };
-  if (error instanceof NotYetError) return { waitMs: error.waitMs };
   const waitMs = waitAfter(attempt, patience, chance);
+  if (error instanceof NotYetError) {
+    if (!error.mayNeverCome) return { waitMs: error.waitMs };
+    return heldUpMs >= patience.giveUpMs ? { cause: error.message } : { waitMs: Math.max(waitMs, error.waitMs) };
+  }
   // Those who were told the same time don't all come at once; one who is held by a limit is never given up.
   const later = error instanceof LaterError ? { waitMs: Math.max(waitMs, error.afterMs * (1 + chance / 4)) } : undefined;
   if (later !== undefined && (error as LaterError).held) return later;

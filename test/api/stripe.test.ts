@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
 import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
+import { eventOf } from '../support/house.js';
 import { buy, purchaseOf, redeem, refused } from '../support/giftFlow.js';
 import { paymentSettings } from '../support/realProviders.js';
 import { type Json, type Reply, type Service, eventually, startService } from '../support/service.js';
@@ -199,6 +200,29 @@ test('part of the money: as many gifts as it paid for, from the last', async () 
   assert.equal(await tell(refunded(intent, 700)), 'recorded');
   await until(async () => (await types(id)).filter((type) => type === 'ProviderRefundSettled').length === 2);
   assert.deepEqual(await Promise.all(gifts.map(statusOf)), ['sent', 'cancelled', 'cancelled']);
+});
+
+test('a refund that Stripe took on and could not deliver is parked, once', async () => {
+  const { id, gifts, intent } = await bought(1);
+  await service.events.append(`transaction-${id}`, [eventOf('RefundRequested', { refund_id: 'undelivered', gift_ids: gifts, voided: false, reason: 'x' })], 'any');
+  await until(async () => (await types(id)).includes('GiftsRefunded'));
+  const [made] = stripe.refunds;
+  const message = (status: string, type = 'refund.updated'): object => stripeMessage(type, { ...made, payment_intent: intent.id, status, failure_reason: status === 'failed' ? 'lost_or_stolen_card' : null });
+  assert.equal(await tell(message('succeeded')), 'ignored');
+  assert.equal(await tell(message('failed', 'refund.failed')), 'recorded');
+  assert.equal(await tell(message('failed')), 'known');
+  const parked = async (): Promise<RecordedEvent[]> => (await service.events.read('parked-refund')).filter(({ data }) => (data as { entity: string }).entity === 'undelivered');
+  await until(async () => (await parked()).length > 0);
+  assert.deepEqual((await parked()).map(({ data }) => (data as { cause: string }).cause), ['stripe refuses the refund: lost_or_stolen_card']);
+  assert.deepEqual((await types(id)).slice(-3), ['RefundStarted', 'GiftsRefunded', 'RefundFailed']);
+});
+
+test('a dispute that was prevented has cost the money: its gifts stay blocked', async () => {
+  const { id, intent } = await bought(1);
+  const about = (kind: 'created' | 'closed', status: string): object => dispute(kind, intent, { disputeId: `dp_prevented_${id}`, status });
+  await tell(about('created', 'needs_response'));
+  await tell(about('closed', 'prevented'));
+  assert.deepEqual((await service.events.read(`transaction-${id}`)).filter(({ type }) => type === 'DisputeClosed').map(({ data }) => (data as { outcome: string }).outcome), ['lost']);
 });
 
 test('forged, stale, changed, unsigned: refused, nothing changed', async () => {

@@ -156,9 +156,14 @@ test('Stripe\'s list, page by page, as the log says; then with everything that c
     const [refund] = stripe.refunds;
     if (refund === undefined) throw new Error('no refund');
     stripe.refunds.push({ ...refund, id: 're_byhand', payment_intent: byHand.id, metadata: {} });
-    refund.status = 'failed';
+    const [, undelivered] = stripe.refunds;
+    if (undelivered === undefined) throw new Error('no second refund');
+    for (const one of [refund, undelivered]) one.status = 'failed';
+    const { refund_id, transaction_id } = undelivered.metadata;
+    await house.append(`transaction-${transaction_id}`, 'RefundFailed', { refund_id, attempt: 1, gift_ids: [], amount: undelivered.amount, provider: 'stripe', refund_ref: undelivered.id, code: 'lost_card' });
     await house.append('wallet-prepaid', 'WalletDebited', { transaction_id: 'nobody', amount: 5 });
     const bad = await check();
+    assert.equal(bad.report.ledgers[0]?.here.refunds, 1, 'what the log, too, knows to have failed is no money given back');
     assert.equal(bad.differences, ['missing_here charge wallet-nobody', 'missing_here refund re_byhand', `missing_there charge ${vanished.id}`, `amount charge ${more.id}`, `state refund ${refund.id}`].toSorted());
   } finally {
     await stripe.close();

@@ -24,8 +24,8 @@ const provider = 'stripe';
 const succeeded = (charge_id = 'pi_1', amount = 1050): PaymentNews => ({ provider, kind: 'succeeded', charge_id, amount });
 const failed = (charge_id = 'pi_1'): PaymentNews => ({ provider, kind: 'failed', charge_id, code: 'nope' });
 const refunded = (total: number, charge_id = 'pi_1'): PaymentNews => ({ provider, kind: 'refunded', charge_id, total });
-const opened: PaymentNews = { provider, kind: 'dispute opened', dispute_id: 'dp', amount: 1050, reason: 'fraudulent' };
-const closed = (outcome: 'won' | 'lost'): PaymentNews => ({ provider, kind: 'dispute closed', dispute_id: 'dp', outcome });
+const opened: PaymentNews = { provider, kind: 'dispute opened', charge_id: 'pi_1', dispute_id: 'dp', amount: 1050, reason: 'fraudulent' };
+const closed = (outcome: 'won' | 'lost'): PaymentNews => ({ provider, kind: 'dispute closed', charge_id: 'pi_1', dispute_id: 'dp', outcome });
 
 const made = (state: Purchase): MadePurchase => {
   assert.notEqual(state.status, 'none');
@@ -98,6 +98,30 @@ test('money given back at the provider: what is new of it, without our own', () 
   after(charged, { ...ours, data: { ...ours.data, refund_id: 'late-pi_1' } } as PurchaseEvent).hears(refunded(700)).then();
   assert.equal(leftOfCharge(after(charged, ours, noted(350, 350)).state), 350);
   assert.equal(leftOfCharge(after(declined).state), 0);
+});
+
+test('a refund of ours that the provider could not deliver: noted once, for the attempt it is about', () => {
+  const data = { refund_id: 'r', attempt: 1, gift_ids: ['g'], kept: {}, amount: 350, provider, charge_id: 'pi_1', payment_reference: 'pm' };
+  const started: PurchaseEvent = { type: 'RefundStarted', data };
+  const given1: PurchaseEvent = { type: 'GiftsRefunded', data: { refund_id: 'r', attempt: 1, gift_ids: ['g'], amount: 350, provider, refund_ref: 're_1' } };
+  const news: PaymentNews = { provider, kind: 'refund failed', refund_id: 'r', attempt: 1, refund_ref: 're_1', code: 'lost_or_stolen_card' };
+  const failure: PurchaseEvent = { type: 'RefundFailed', data: { refund_id: 'r', attempt: 1, gift_ids: ['g'], amount: 350, provider, refund_ref: 're_1', code: 'lost_or_stolen_card' } };
+  after(charged, started, given1).hears(news).then(failure);
+  after(charged, started, given1, failure).hears(news).then();
+  after(charged, started).hears(news).then({ type: 'RefundRefused', data: { refund_id: 'r', attempt: 1, amount: 350, provider, code: 'lost_or_stolen_card' } });
+  after(charged, started, given1, failure, { type: 'RefundStarted', data: { ...data, attempt: 2 } }).hears(news).then();
+  after(charged).hears(news).then();
+  assert.equal(leftOfCharge(after(charged, started, given1, failure).state), 1050);
+});
+
+test('a dispute about another charge than the one that paid is none of the gifts\', unless it was noted before', () => {
+  const other = { charge_id: 'pi_2' };
+  after(charged).hears({ ...opened, ...other } as PaymentNews).then();
+  after(charged).hears({ ...closed('lost'), ...other } as PaymentNews).then();
+  const noted = after().hears({ ...opened, ...other } as PaymentNews);
+  noted.then({ type: 'DisputeOpened', data: { provider, dispute_id: 'dp', amount: 1050, reason: 'fraudulent' } });
+  after({ type: 'DisputeOpened', data: { provider, dispute_id: 'dp', amount: 1050, reason: 'fraudulent' } }, charged).hears({ ...closed('won'), ...other } as PaymentNews)
+    .then({ type: 'DisputeClosed', data: { provider, dispute_id: 'dp', outcome: 'won' } });
 });
 
 test('a refund that the provider refused is none of ours, until it is tried again', () => {

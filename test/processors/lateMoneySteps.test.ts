@@ -15,12 +15,14 @@ test.before.each(async ({ house }) => {
 
 const provider = 'simulated';
 let serial = 0;
-async function tell(house: House, { transactionId }: Bought, news: PaymentNews): Promise<string> {
-  return notePaymentNews(house.events, transactionId, news, { commandId: `stripe-evt_${++serial}`, correlationId: house.correlationId, by: { user: 'system:payment-provider' }, now: new Date().toISOString() });
+async function tell(house: House, { transactionId }: Bought, news: Untold): Promise<string> {
+  return notePaymentNews(house.events, transactionId, { charge_id: `ch_simulated_${transactionId}`, ...news } as PaymentNews, { commandId: `stripe-evt_${++serial}`, correlationId: house.correlationId, by: { user: 'system:payment-provider' }, now: new Date().toISOString() });
 }
-const opened = (id = 'dp_1'): PaymentNews => ({ provider, kind: 'dispute opened', dispute_id: id, amount: 250, reason: 'fraudulent' });
-const closed = (outcome: 'won' | 'lost', id = 'dp_1'): PaymentNews => ({ provider, kind: 'dispute closed', dispute_id: id, outcome });
-const back = ({ transactionId }: Bought, total: number): PaymentNews => ({ provider, kind: 'refunded', charge_id: `ch_simulated_${transactionId}`, total });
+/** Without the charge, which is that of the purchase that it is told of. */
+type Untold = PaymentNews extends infer N ? (N extends { readonly charge_id: string } ? Omit<N, 'charge_id'> : never) : never;
+const opened = (id = 'dp_1'): Untold => ({ provider, kind: 'dispute opened', dispute_id: id, amount: 250, reason: 'fraudulent' });
+const closed = (outcome: 'won' | 'lost', id = 'dp_1'): Untold => ({ provider, kind: 'dispute closed', dispute_id: id, outcome });
+const back = (_: Bought, total: number): Untold => ({ provider, kind: 'refunded', total });
 const count = async (house: House, { transactionId }: Bought, type: string): Promise<number> => (await house.types(`transaction-${transactionId}`)).filter((one) => one === type).length;
 const gifts = (house: House, { giftIds }: Bought): Promise<string[]> => Promise.all(giftIds.map(async (id) => (await house.types(`gift-${id}`)).slice(1).join()));
 const redeemed = (house: House, giftId = ''): Promise<void> =>
@@ -50,7 +52,39 @@ test('each dispute blocks by itself: a gift is free only once all are won', asyn
   // The first two in whatever order.
   assert.equal(settled.slice(0, 2).toSorted((one, other) => (one.dispute_id < other.dispute_id ? -1 : 1)), ['dp_1', 'dp_2'].map((dispute_id) => ({ dispute_id, blocked: true, gifts: 2 })));
   assert.equal(settled.slice(2), [{ dispute_id: 'dp_2', blocked: false, gifts: 0 }]);
-  assert.is(await tell(house, bought, closed('won', 'dp_1')), 'known', 'the end is told once');
+  assert.is(await tell(house, bought, closed('lost', 'dp_1')), 'known', 'the end is told once');
+  assert.is(await tell(house, bought, closed('won', 'dp_1')), 'recorded', 'won on appeal');
+  await house.until(async () => (await count(house, bought, 'DisputeSettled')) === 4);
+  assert.is((await house.all('GiftUnblocked')).length, 4);
+  assert.is(await tell(house, bought, closed('lost', 'dp_1')), 'known', 'late');
+});
+
+test('a dispute about a charge that bought nothing leaves the gifts as they are', async ({ house }) => {
+  house.process();
+  const bought = await issued(house, 1);
+  await tell(house, bought, { provider, kind: 'succeeded', charge_id: 'ch_second', amount: 250 } as Untold);
+  await house.until(async () => (await count(house, bought, 'RefundStarted')) === 1);
+  const about = { ...opened(), ...{ charge_id: 'ch_second' } };
+  assert.equal([await tell(house, bought, about), await tell(house, bought, { ...closed('lost'), ...{ charge_id: 'ch_second' } })], ['known', 'known']);
+  assert.is(await tell(house, bought, opened()), 'recorded');
+});
+
+test('what fell short is made up for when it is handed back and a gift has been unredeemed', async ({ house }) => {
+  house.process();
+  const bought = await issued(house, 1);
+  const [gift = ''] = bought.giftIds;
+  await redeemed(house, gift);
+  await tell(house, bought, back(bought, 250));
+  await house.until(async () => (await causes(house)).length === 1);
+  const retry = async (): Promise<void> => house.append('parked-refund', 'WorkRetried', { entity: bought.transactionId, transaction_id: bought.transactionId, step: 'provider refund', times: 1, reason: 'x' });
+  await retry();
+  await house.until(async () => (await causes(house)).length === 2);
+  await house.append(`gift-${gift}`, 'GiftUnredeemed', { redemption_id: 'r' });
+  await retry();
+  await house.until(async () => (await count(house, bought, 'ProviderRefundSettled')) === 2);
+  assert.equal((await house.all('ProviderRefundSettled')).map(({ data }) => (data as { difference: number }).difference), [250, 0]);
+  assert.match((await gifts(house, bought)).join(), /GiftUnredeemed,GiftCancelled/);
+  assert.is((await causes(house)).length, 2);
 });
 
 test('a dispute that is told before the charge waits for it; one of a declined purchase has nothing to block', async ({ house }) => {

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { DeadlineError, NoRespondersError, RemoteError } from '../../src/ports/bus.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { afterFailure, answered, GiveUpError, LaterError, neverBegun, PATIENCE, waitAfter } from '../../src/processors/retry.js';
+import { afterFailure, answered, GiveUpError, LaterError, neverBegun, NotYetError, PATIENCE, waitAfter } from '../../src/processors/retry.js';
 
 const test = suite('retry');
 
@@ -35,6 +35,13 @@ test('who is told to come later comes then, and not all at once', () => {
   assert.equal(afterFailure(later(1), 5, 0, PATIENCE, 0), { waitMs: 800 });
   assert.equal(afterFailure(later(1), 500, PATIENCE.giveUpMs, PATIENCE, 0), { cause: 'LaterError: limited' });
   assert.equal(afterFailure(later(60_000, true), 500, PATIENCE.giveUpMs, PATIENCE, 0), { waitMs: 60_000 });
+});
+
+test('what is waited for is given up only where it may never come', () => {
+  assert.equal(afterFailure(new NotYetError('the buyer', 7), 500, PATIENCE.giveUpMs, PATIENCE, 0), { waitMs: 7 });
+  const mayNeverCome = new NotYetError('the charge', 1_000, { mayNeverCome: true });
+  assert.equal([1, 9].map((attempt) => afterFailure(mayNeverCome, attempt, PATIENCE.giveUpMs - 1, PATIENCE, 0)), [{ waitMs: 1_000 }, { waitMs: 12_800 }]);
+  assert.equal(afterFailure(mayNeverCome, 9, PATIENCE.giveUpMs, PATIENCE, 0), { cause: 'the charge' });
 });
 
 test('an answer, or why there is none', () => {

@@ -104,6 +104,23 @@ test('a receiver who has lost every address since is given up', async ({ house }
   assert.equal((await house.all('NotificationFailed'))[0]?.data, { cause: 'no address' });
 });
 
+test('a purchase of long ago that no charge is known of, as in a restored log, is looked up before it is charged', async ({ house }) => {
+  await house.work();
+  const asked: string[] = [];
+  const bus = { ...house.bus, request: <R>(subject: string, payload: object, options: { timeoutMs: number }) => (asked.push(subject), house.bus.request<R>(subject, payload, options)) };
+  const before = await house.buy([{}], { at: hoursAgo(21) });
+  await house.deps.records.put(`charge/${before.transactionId}`, { outcome: 'charged', provider: 'simulated', charge_id: 'ch_before', simulated: true } satisfies ChargeReply);
+  const processors = house.process({ bus });
+  const chargeOf = async (): Promise<unknown> => (await house.all('PaymentCharged')).at(-1)?.data;
+  await house.until(async () => (await chargeOf()) !== undefined);
+  assert.equal([await chargeOf(), asked.splice(0)], [{ amount: 250, provider: 'simulated', charge_id: 'ch_before' }, ['payments.lookup']]);
+  await processors.close();
+  const never = await house.buy([{}], { at: hoursAgo(21) });
+  house.process({ bus });
+  await house.until(async () => (await house.all('PaymentCharged')).length === 2);
+  assert.equal([await chargeOf(), asked], [{ amount: 250, provider: 'simulated', charge_id: `ch_simulated_${never.transactionId}` }, ['payments.lookup', 'payments.charge']]);
+});
+
 test('after 20 hours a charge is only looked up: found, or parked', async ({ house }) => {
   await house.work();
   let asked = 0;

@@ -104,7 +104,9 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
             },
             { idempotencyKey: transaction_id },
           );
-        return await settle(await call(create));
+        const made = await call(create);
+        // For a day Stripe repeats its first answer under this key: how the intent stands by now only the intent says.
+        return await settle(made.status === 'processing' ? ((await retrieve(made.id)) ?? made) : made);
       } catch (error) {
         if (error instanceof DeclinedError) return error.intent === undefined ? { outcome: 'declined', provider: PROVIDER, code: error.code, simulated: false } : decline(error.intent, error.code);
         if (!(error instanceof UnclearError) && !(error instanceof MismatchError)) throw error;

@@ -19,6 +19,9 @@ export type Intent = Stripe.PaymentIntent;
 /** Who answered, in events. */
 export const PROVIDER = 'stripe';
 
+/** States of refunds that gave nothing back, and never will. */
+export const GAVE_NOTHING: ReadonlySet<string | null> = new Set(['failed', 'canceled']);
+
 /** Stripe forgets keys after 24 h, milliseconds: a request that was so long on its way may not move money. */
 export const KEY_LIVES_MS = 20 * 3_600_000;
 

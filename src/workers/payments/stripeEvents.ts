@@ -3,7 +3,7 @@ import { Ajv } from 'ajv';
 import Stripe from 'stripe';
 import type { PaymentNews } from '../../domain/paymentNews.js';
 import { type EventReader, MalformedEventError, SignatureError, type ToldNews } from './providerEvents.js';
-import { codeOf } from './stripeClient.js';
+import { codeOf, GAVE_NOTHING } from './stripeClient.js';
 
 /** A message signed longer ago than this, seconds, may be a replay. */
 const TOLERANCE_S = 300;
@@ -64,6 +64,12 @@ interface ChargeObject extends Metadata {
   readonly payment_intent: string | null;
   readonly amount_refunded: number;
 }
+interface RefundObject extends Metadata {
+  readonly id: string;
+  readonly payment_intent: string | null;
+  readonly status: string | null;
+  readonly failure_reason?: string | null;
+}
 interface DisputeObject extends Metadata {
   readonly id: string;
   readonly payment_intent: string | null;
@@ -75,6 +81,7 @@ interface DisputeObject extends Metadata {
 const errorFields = { type: ['object', 'null'], properties: { code: nullableId, decline_code: nullableId } };
 const isIntent = ajv.compile<IntentObject>(object({ id, amount_received: pence, metadata, last_payment_error: errorFields }, 'metadata', 'last_payment_error'));
 const isCharge = ajv.compile<ChargeObject>(object({ payment_intent: nullableId, amount_refunded: pence, metadata }, 'metadata'));
+const isRefund = ajv.compile<RefundObject>(object({ id, payment_intent: nullableId, status: nullableId, failure_reason: nullableId, metadata }, 'failure_reason', 'metadata'));
 const isDispute = ajv.compile<DisputeObject>(object({ id, payment_intent: nullableId, amount: pence, reason: id, status: id, metadata }, 'metadata'));
 
 function malformed(what: string, errors: Parameters<typeof ajv.errorsText>[0]): MalformedEventError {
@@ -92,10 +99,22 @@ function intentOf(value: unknown): IntentObject {
   return value;
 }
 
+/** A refund of ours that Stripe had taken on, and could not deliver. */
+function failedRefund(value: unknown): Told | undefined {
+  if (!isRefund(value)) throw malformed('refund', isRefund.errors);
+  const { refund_id, attempt } = value.metadata ?? {};
+  if (value.payment_intent === null || !GAVE_NOTHING.has(value.status) || refund_id === undefined || attempt === undefined) return undefined;
+  const code = value.failure_reason ?? value.status ?? 'failed';
+  return { transactionId: ownerIn(value), paymentId: value.payment_intent, news: { kind: 'refund failed', refund_id, attempt: Number(attempt), refund_ref: value.id, code } };
+}
+
 function disputeOf(value: unknown): DisputeObject {
   if (!isDispute(value)) throw malformed('dispute', isDispute.errors);
   return value;
 }
+
+/** How a dispute ends when the money stays with us; ended in any other way (`lost`, `prevented`) it has gone back to the buyer. */
+const KEPT: ReadonlySet<string> = new Set(['won', 'warning_closed']);
 
 /** How each kind of message is read; `undefined`: it is about nothing of ours. */
 const READERS: Readonly<Record<string, (value: unknown) => Told | undefined>> = {
@@ -112,14 +131,16 @@ const READERS: Readonly<Record<string, (value: unknown) => Told | undefined>> = 
     if (value.payment_intent === null) return undefined;
     return { transactionId: ownerIn(value), paymentId: value.payment_intent, news: { kind: 'refunded', charge_id: value.payment_intent, total: value.amount_refunded } };
   },
+  'refund.failed': failedRefund,
+  'refund.updated': failedRefund,
   'charge.dispute.created'(value) {
     const dispute = disputeOf(value);
     if (dispute.payment_intent === null) return undefined;
-    return { transactionId: ownerIn(dispute), paymentId: dispute.payment_intent, news: { kind: 'dispute opened', dispute_id: dispute.id, amount: dispute.amount, reason: dispute.reason } };
+    return { transactionId: ownerIn(dispute), paymentId: dispute.payment_intent, news: { kind: 'dispute opened', charge_id: dispute.payment_intent, dispute_id: dispute.id, amount: dispute.amount, reason: dispute.reason } };
   },
   'charge.dispute.closed'(value) {
     const dispute = disputeOf(value);
     if (dispute.payment_intent === null) return undefined;
-    return { transactionId: ownerIn(dispute), paymentId: dispute.payment_intent, news: { kind: 'dispute closed', dispute_id: dispute.id, outcome: dispute.status === 'lost' ? 'lost' : 'won' } };
+    return { transactionId: ownerIn(dispute), paymentId: dispute.payment_intent, news: { kind: 'dispute closed', charge_id: dispute.payment_intent, dispute_id: dispute.id, outcome: KEPT.has(dispute.status) ? 'won' : 'lost' } };
   },
 };

@@ -3,13 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type Stripe from 'stripe';
 import { NotNowError, RefusedError } from '../trouble.js';
 import type { LedgerEntry, PaymentLedger } from './ledger.js';
-import { failed, openStripe, PROVIDER, type StripeSettings } from './stripeClient.js';
+import { failed, GAVE_NOTHING, openStripe, PROVIDER, type StripeSettings } from './stripeClient.js';
 
 const TIMEOUT_MS = 30_000;
 const PAGE = 100;
 /** Times that a request is repeated that Stripe wants later. */
 const PATIENCE = 10;
-const DEAD: ReadonlySet<string | null> = new Set(['failed', 'canceled']);
 
 /** The ledger of the account. */
 export function stripeLedger(settings: StripeSettings): PaymentLedger {
@@ -71,5 +70,5 @@ function intentEntry({ id, amount, currency, created, status, metadata }: Stripe
 /** One that was made by hand names no transaction; its payment does. */
 function refundEntry({ id, amount, currency, created, status, metadata, payment_intent }: Stripe.Refund): LedgerEntry {
   const transactionId = metadata?.['transaction_id'] ?? (typeof payment_intent === 'object' ? payment_intent?.metadata['transaction_id'] : undefined) ?? null;
-  return { kind: 'refund', id, transactionId, amount, currency, at: timeOf(created), moved: !DEAD.has(status), status: status ?? 'unknown' };
+  return { kind: 'refund', id, transactionId, amount, currency, at: timeOf(created), moved: !GAVE_NOTHING.has(status), status: status ?? 'unknown' };
 }

@@ -6,13 +6,11 @@ import type Stripe from 'stripe';
 import type { RefundReply } from '../messages.js';
 import { refuseForeign, RefusedError, TroubleError } from '../trouble.js';
 import type { PaymentProvider } from './simulated.js';
-import { DeclinedError, KEY_LIVES_MS, MismatchError, PROVIDER, UnclearError } from './stripeClient.js';
+import { DeclinedError, GAVE_NOTHING, KEY_LIVES_MS, MismatchError, PROVIDER, UnclearError } from './stripeClient.js';
 
 const PAGE = 100;
 /** Our clock and Stripe's may differ. */
 const CLOCKS_MS = 60_000;
-/** They gave nothing back, and never will. */
-const DEAD: ReadonlySet<string | null> = new Set(['failed', 'canceled']);
 
 /** The refunding half of the worker. `call`: makes a request and throws what its failure means. `now`: milliseconds since the epoch. */
 export function stripeRefunds(stripe: Stripe, call: <T>(request: () => Promise<T>) => Promise<T>, now: () => number): Pick<PaymentProvider, 'refund' | 'lookUpRefund'> {
@@ -58,7 +56,7 @@ export function stripeRefunds(stripe: Stripe, call: <T>(request: () => Promise<T
       const since = started_at === undefined ? Number.POSITIVE_INFINITY : Date.parse(started_at) - CLOCKS_MS;
       let others = 0;
       const count = ({ amount, created, metadata, status }: Stripe.Refund): void => {
-        if (metadata?.['refund_id'] === undefined && !DEAD.has(status) && created * 1_000 >= since) others += amount;
+        if (metadata?.['refund_id'] === undefined && !GAVE_NOTHING.has(status) && created * 1_000 >= since) others += amount;
       };
       return (await find(refund_id, attempt, charge_id, (page) => page.forEach(count))) ?? { outcome: 'never', ...(others === 0 ? {} : { others }) };
     },
@@ -67,7 +65,7 @@ export function stripeRefunds(stripe: Stripe, call: <T>(request: () => Promise<T
 
 /** Pending and in need of the buyer's action, Stripe has taken it on. */
 function replyOf({ id, status, failure_reason }: Stripe.Refund): RefundReply {
-  if (DEAD.has(status)) return refused(failure_reason ?? status ?? 'failed');
+  if (GAVE_NOTHING.has(status)) return refused(failure_reason ?? status ?? 'failed');
   return { outcome: 'refunded', provider: PROVIDER, refund_ref: id, simulated: false };
 }
 

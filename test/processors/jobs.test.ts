@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pino from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { RemoteError } from '../../src/ports/bus.js';
+import { type Job, jobRunner } from '../../src/processors/jobs.js';
+import { openPool } from '../../src/processors/pool.js';
+import { LaterError, PATIENCE } from '../../src/processors/retry.js';
+import { processTally } from '../../src/processors/status.js';
+import type { Writer } from '../../src/processors/writing.js';
+
+const test = suite('jobs');
+
+const HOUR = 3_600_000;
+const SEEN = { id: 'e', at: '', revision: 0, correlationId: 'c' };
+
+test('what a limit of our own has held back for a day is not given up at the next failure', async () => {
+  let now = 0;
+  const parked: unknown[] = [];
+  const writer: Writer = { append: async (_stream, event) => (parked.push(event), SEEN) };
+  const runner = jobRunner({
+    writer, logger: pino({ level: 'silent' }), now: () => now, patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 1 }, tally: processTally(), mayAct: () => undefined,
+    signal: new AbortController().signal, timesParked: () => 0,
+  });
+  const attempts: number[] = [];
+  const done = new Promise<void>((resolve) => {
+    const job: Job = {
+      key: 'tell', pool: openPool(1), transactionId: 't', parkAs: { name: 'notification', entity: 'gift', step: 'notify' }, cause: () => SEEN, done: resolve,
+      async run(attempt) {
+        attempts.push(attempt);
+        if (attempt <= 30) {
+          now += HOUR;
+          throw new LaterError({ outcome: 'later', after_ms: 0, held: true, cause: 'too many messages' });
+        }
+        if (attempt === 31) throw new RemoteError('trouble');
+        // Of another kind than those that pass: tried ten times, of which those that were held are none.
+        if (attempt === 32) throw new TypeError('odd');
+      },
+    };
+    runner.takeOn(job);
+  });
+  await Promise.race([done, sleep(20_000, undefined, { ref: false })]);
+  assert.equal(parked, []);
+  assert.equal(attempts, Array.from({ length: 33 }, (_, n) => n + 1), 'no attempt passes for the first again');
+});
+
+test.run();
