@@ -62,7 +62,11 @@ test('a log that was restored without its key, since that is lost, goes on with 
   log.given('log-restored', { type: 'LogRestored', data: { reason: 'a drill' } });
   await assert.rejects(refuseUnlessHashKeyFits(log, () => OTHER));
   log.given('log-restored', { type: 'LogRestored', data: { reason: 'the key is lost', without_key: true } });
+  for (const key of [OTHER, undefined]) await refuseUnlessHashKeyFits(log, () => key);
+  log.given(streamOf('ben', OTHER), taken('ben'));
+  log.given('user-ben', added('ben'));
   await refuseUnlessHashKeyFits(log, () => OTHER);
+  for (const key of [KEY, undefined]) await assert.rejects(refuseUnlessHashKeyFits(log, () => key), /HASH_KEY/, 'that other one is the log’s from then on');
 });
 
 test('a key that another process makes together with the log is found', async ({ log }) => {
@@ -80,9 +84,9 @@ test('no more of a log is looked at than shows whose it is', async ({ log }) => 
   const read: string[] = [];
   const watched = { readAll: log.readAll.bind(log), read: async (stream: string) => (read.push(stream), log.read(stream)) };
   await refuseUnlessHashKeyFits(watched, () => KEY);
-  assert.deepEqual(read.splice(0), ['user-user0']);
+  assert.deepEqual(read.splice(0), ['log-restored', 'user-user0']);
   await assert.rejects(refuseUnlessHashKeyFits(watched, () => OTHER));
-  assert.equal(read.length, 20 + 1, '20 users and the restores');
+  assert.equal(read.length, 1 + 20, 'the restores and 20 users');
   const far = memoryEvents();
   far.given('gift-a', ...Array.from({ length: 20_001 }, () => ({ type: 'GiftIssued', data: {} })));
   withUser(far, 'ada', 'ada');

@@ -10,9 +10,8 @@ import { keyedHash } from '../domain/keyedHash.js';
 import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';
 import { findHashKey, HASH_KEY_FILE, TOKEN_KEY_FILE } from '../keys.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { UnavailableError } from '../ports/unavailable.js';
 import { withLog } from './engines.js';
-import { accessRequest, cliAccess, outputOptions, reasonOf } from './exports.js';
+import { outputOptions, reasonOf, recordTaking } from './exports.js';
 import { progressBars } from './progress.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
@@ -55,7 +54,7 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
   if (!existsSync(dirname(path))) throw new CommandFailure(`there is no folder ${dirname(path)}: make it, or name another file`);
 
   await withLog(terminal, async ({ events }) => {
-    await record(terminal, events, path, reason);
+    await recordTaking(terminal, events, 'gift backup', { file: path }, reason);
     const hashKey = await fittingKey(terminal, events, findHashKey(config));
     const { signal } = terminal;
     const bars = progressBars(terminal.stderr, 'events');
@@ -82,17 +81,6 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
       throw failureOf(error, file, signal);
     }
   });
-}
-
-/** Leaves the record that everything was taken along. A log that can't take it (sealed, on a full disk) is backed up all the same: now more than ever. */
-async function record(terminal: Terminal, events: EventStore, file: string, reason: string | null): Promise<void> {
-  const { recorder, asker } = cliAccess(events);
-  try {
-    await recorder.begin(asker, accessRequest('gift backup', { file }, { personal: true, reason }));
-  } catch (error) {
-    if (!(error instanceof UnavailableError)) throw error;
-    await writeLines(terminal.stderr, [`gift: the log takes no record of this backup (${error.message}); it is made all the same`]);
-  }
 }
 
 /** The key, where it is the log's own: a restore holds its key against the one noted. A backup is made without it all the same: now more than ever. @throws UnavailableError */

@@ -6,6 +6,7 @@ import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
 import { eventLogFile } from '../adapters/embedded/eventStoreLog.js';
 import { CopyInterruptedError, type CopyProgress, CopyRefusedError, copyLog } from '../commands/copyLog.js';
 import type { EventStore } from '../ports/eventStore.js';
+import { recordTaking } from './exports.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
 /** Characters of the bar. */
@@ -46,6 +47,8 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
   try {
     for (const { open } of [source, target]) logs.push(await open());
     const [sourceLog, targetLog] = logs as [EventStore, EventStore];
+    // The copy holds the record, too: so it tells where it comes from.
+    if (!(await sourceLog.sealed())) await recordTaking(terminal, sourceLog, 'gift copy', { from: sourceLog.logId, to: targetLog.logId }, null);
     const { events, copied, hash, sealed } = await copyLog({ source: sourceLog, target: targetLog }, { seal, signal: terminal.signal, onProgress: progress.show });
     progress.clear();
     const words = [

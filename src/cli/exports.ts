@@ -6,8 +6,9 @@ import { currentTime } from '../clock.js';
 import { type AccessRecorder, type Asker, accessRecorder } from '../commands/recordAccess.js';
 import type { AccessRequest } from '../domain/access.js';
 import type { EventStore } from '../ports/eventStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
 import { commandLineCaller } from './caller.js';
-import { CommandFailure, EXIT } from './terminal.js';
+import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
 /** The longest `--reason`. */
 export const MAX_REASON = 500;
@@ -61,6 +62,20 @@ export interface CliAccess {
 /** The recorder of a subcommand. */
 export function cliAccess(events: EventStore): CliAccess {
   return { recorder: accessRecorder(events, currentTime), asker: { by: commandLineCaller(), requestId: `cli-${randomUUID()}` } };
+}
+
+/**
+ * Leaves the record that the whole log is being taken along. A log that can't take it (sealed, on a full disk) is handed out all the same, now more than ever, and
+ * standard error says so. @param what the command as it is called
+ */
+export async function recordTaking(terminal: Terminal, events: EventStore, what: string, asked: Readonly<Record<string, unknown>>, reason: string | null): Promise<void> {
+  const { recorder, asker } = cliAccess(events);
+  try {
+    await recorder.begin(asker, accessRequest(what, asked, { personal: true, reason }));
+  } catch (error) {
+    if (!(error instanceof UnavailableError)) throw error;
+    await writeLines(terminal.stderr, [`gift: the log takes no record of this ${what.slice('gift '.length)} (${error.message}); it is made all the same`]);
+  }
 }
 
 /** What was asked: the command's words, its argument and flags, without those that say how to show it. */

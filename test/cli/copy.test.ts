@@ -49,24 +49,28 @@ test('a folder is copied and sealed; the command line says so, and so does the s
   await fill(from, 40);
   const { code, out, err } = await gift(['copy', '--from', from, '--to', to]);
   assert.equal([code, err], [0, '']);
-  assert.match(out, /^40 events in both logs, 40 copied now; hash [0-9a-f]{64}\nlog \S+ \(embedded\) is a copy of \S+ \(embedded\), which is sealed\n$/);
+  assert.match(out, /^41 events in both logs, 41 copied now; hash [0-9a-f]{64}\nlog \S+ \(embedded\) is a copy of \S+ \(embedded\), which is sealed\n$/);
   assert.equal(await textsOf(to), await textsOf(from));
   const refused = await gift(['import', fileURLToPath(new URL('../../../examples/demo.json', import.meta.url))], { env: { DATA_DIR: from } });
   assert.is(refused.code, 1);
   assert.match(refused.err, /^gift: the event log is sealed since it was copied to another engine: use that one \(EVENTSTORE_URL, DATA_DIR\)\n$/);
-  assert.is((await textsOf(from)).length, 40);
+  assert.is((await textsOf(from)).length, 41);
+  const records = await withLogIn(to, async (store) => (await eventsOf(store.readAll(undefined, { types: ['ExportBegun'] }))).map(({ data }) => (data as { what: string; asked: object }).asked));
+  assert.equal(records.map((asked) => Object.keys(asked)), [['from', 'to']], 'who took it along stands in both');
+  // A sealed log takes no record, and is not asked to.
+  assert.equal((await gift(['copy', '--from', from, '--to', to])).err, '');
 });
 
 test('--json and --no-seal', async ({ from, to }) => {
   await fill(from, 8);
   const drill = await gift(['copy', '--from', from, '--to', to, '--no-seal', '--json']);
   const { hash, from: fromId, to: toId, ...rest } = JSON.parse(drill.out) as Record<string, unknown>;
-  assert.equal(rest, { action: 'done', events: 8, copied: 8, sealed: false });
+  assert.equal(rest, { action: 'done', events: 9, copied: 9, sealed: false });
   assert.match(String(hash), /^[0-9a-f]{64}$/);
   assert.is.not(fromId, toId);
   await withLogIn(from, async (store) => store.append('later', [event()], 'none'));
   const real = JSON.parse((await gift(['copy', '--from', from, '--to', to, '--json'])).out) as Record<string, unknown>;
-  assert.equal([real['events'], real['copied'], real['sealed']], [9, 1, true]);
+  assert.equal([real['events'], real['copied'], real['sealed']], [11, 2, true]);
   const words = await gift(['copy', '--from', to, '--to', join(to, 'third'), '--no-seal']);
   assert.match(words.out, /which is not sealed\n$/);
 });
@@ -104,7 +108,7 @@ test('Ctrl-C ends it with 130, and it is gone on with; progress shows on a termi
   assert.ok(there > 0 && there < 8_000, String(there));
   const { code, out, err } = await gift(['copy', '--from', from, '--to', to], { tty: true });
   assert.is(code, 0);
-  assert.match(out, new RegExp(`^8000 events in both logs, ${8_000 - there} copied now`));
+  assert.match(out, new RegExp(`^8002 events in both logs, ${8_002 - there} copied now`));
   assert.match(err, /^\rcomparing [█░]{24} \d+ %, [\d,]+ events/);
   assert.ok(err.endsWith('\r\u001B[K'), 'the bar is removed');
 });
@@ -127,7 +131,7 @@ test('killed with -9 at any moment, repeating finishes it: nothing is missing, n
   assert.ok(standing[0]! > 0 && standing[1]! >= 5_000 && standing[1]! < 16_000, standing.join(' '));
   const { code, out } = await gift(['copy', '--from', from, '--to', to]);
   assert.is(code, 0);
-  assert.match(out, new RegExp(`^16000 events in both logs, ${16_000 - standing[1]!} copied now`));
+  assert.match(out, new RegExp(`^16003 events in both logs, ${16_003 - standing[1]!} copied now`));
   assert.equal(await textsOf(to), await textsOf(from));
 });
 

@@ -64,8 +64,8 @@ test('a dispute about a charge that bought nothing leaves the gifts as they are'
   const bought = await issued(house, 1);
   await tell(house, bought, { provider, kind: 'succeeded', charge_id: 'ch_second', amount: 250 } as Untold);
   await house.until(async () => (await count(house, bought, 'RefundStarted')) === 1);
-  const about = { ...opened(), ...{ charge_id: 'ch_second' } };
-  assert.equal([await tell(house, bought, about), await tell(house, bought, { ...closed('lost'), ...{ charge_id: 'ch_second' } })], ['known', 'known']);
+  const second = { charge_id: 'ch_second' };
+  assert.equal([await tell(house, bought, { ...opened(), ...second }), await tell(house, bought, { ...closed('lost'), ...second })], ['known', 'known']);
   assert.is(await tell(house, bought, opened()), 'recorded');
 });
 

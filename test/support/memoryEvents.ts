@@ -46,8 +46,8 @@ export function memoryEvents(): MemoryEvents {
       return { revision: revisions.get(stream) ?? -1, position: String(log.length).padStart(16, '0') };
     },
     read: async (stream, { from = 0, limit } = {}) => log.filter((event) => event.stream === stream && event.revision >= from).slice(0, limit),
-    async *readAll(_after, filter) {
-      const events = log.filter((event) => filter?.streams?.some((prefix) => event.stream.startsWith(prefix)) ?? true);
+    async *readAll(after = '', filter) {
+      const events = log.filter((event) => event.position > after && (filter?.streams?.some((prefix) => event.stream.startsWith(prefix)) ?? true));
       if (log.length > 0) yield { events, position: String(log.length).padStart(16, '0'), caughtUp: true };
     },
     follow() {

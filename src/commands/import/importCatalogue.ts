@@ -8,6 +8,7 @@ import { type Caller, ConflictError, type EventStore, type Position } from '../.
 import { type CommandContext, recordable } from '../context.js';
 import { checkEntries } from './checks.js';
 import { ImportFaultsError, faultCollector } from './faults.js';
+import { underKnownIds } from './knownCodes.js';
 import { readLogState } from './logState.js';
 import { inParallel } from './parallel.js';
 import { type ImportChange, type ImportPlan, planImport } from './plan.js';
@@ -116,8 +117,8 @@ async function check(run: Run, parsed: unknown, known: SecretHashes): Promise<{ 
   const { prune, signal } = options;
   const faults = faultCollector();
   const shaped = await checkShapes(parsed, faults);
-  const wanted = await wantedOf(shaped.file, deps.hash);
   const log = await readLogState(deps.events, shaped.file, signal);
+  const wanted = await underKnownIds(await wantedOf(shaped.file, deps.hash), log);
   refuseInterrupted(run);
   await checkEntries({ shaped, wanted, log, prune: prune !== undefined }, faults);
   const found = faults.all();

@@ -63,6 +63,19 @@ test('the same file again appends nothing', async () => {
   assert.equal(report, { dryRun: false, changes: [], unchanged: 16, events: 0 });
 });
 
+test('a code that came in under another hash key, as into a log that was restored without its own, is the same code', async () => {
+  const events = memoryEvents();
+  const { voucher_codes: _, ...rest } = wholeFile();
+  await importInto(events, rest);
+  const stream = `voucherCode-g1-${'k'.repeat(22)}`;
+  events.given(stream, { type: 'VoucherCodeAdded', data: { segment_id: 'g1', code: 'OLD', pin: null } });
+  const before = events.log.length;
+  const report = await importInto(events, { voucher_codes: [{ segment_id: 'g1', code: 'OLD' }, { segment_id: 'g1', code: 'NEW' }] });
+  assert.equal([since(events, before), report.unchanged], [[`${codeStream('NEW')} VoucherCodeAdded`], 1]);
+  await importInto(events, { voucher_codes: [{ segment_id: 'g1', code: 'OLD', pin: '1' }] }, { prune: { reason: 'gone', yes: true } });
+  assert.equal(since(events, before + 1).toSorted(), [`${stream} VoucherCodeChanged`, `${codeStream('NEW')} VoucherCodeWithdrawn`].toSorted());
+});
+
 test('a changed entry appends only its change', async () => {
   const events = memoryEvents();
   await importInto(events, wholeFile());
