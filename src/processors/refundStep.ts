@@ -39,8 +39,11 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
   const commandId = `refund-${refundId}`;
   /** Its present attempt was started here, and nobody has asked for it. */
   let fresh = false;
-  /** Whether an attempt that was just started can have been made before: by a log that was lost since, of which this one is the restored beginning, under a key that the provider has forgotten. */
-  const isFirst = ({ at }: RecordedEvent): boolean => deps.now() - Date.parse(at) < deps.patience.askAgainMs;
+  /**
+   * Whether nobody can have made the attempt that follows this event of the refund. One of long ago may have been made by a log that was lost since, of which
+   * this one is the restored beginning, under a key that the provider has forgotten.
+   */
+  const isNew = ({ at }: RecordedEvent): boolean => deps.now() - Date.parse(at) < deps.patience.askAgainMs;
 
   for (let move = 0; move < MOVES; move++) {
     const history = await events.read(stream);
@@ -63,14 +66,14 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
         if (started.type === 'RefundStarted' && started.data.amount > leftOfCharge(state)) {
           throw new GiveUpError(`the gifts are cancelled, but their ${started.data.amount} pence are more than the ${leftOfCharge(state)} pence left of the charge`);
         }
-        fresh = (await writer.append(stream, started, last.revision, reason)) !== undefined && isFirst(own);
+        fresh = (await writer.append(stream, started, last.revision, reason)) !== undefined && isNew(own);
         break;
       }
       case 'refused': {
         if (retriedAt === undefined || own.position > retriedAt) throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
         // The provider may not have told of it yet.
         if (known.outside === true || (await madeMeanwhile(deps, requestOf(transactionId, known)))) throw maybeByHand(known.started);
-        for (const event of startAgain(known)) fresh = (await writer.append(stream, event, last.revision, reason)) !== undefined && isFirst(own);
+        for (const event of startAgain(known)) fresh = (await writer.append(stream, event, last.revision, reason)) !== undefined && isNew(own);
         break;
       }
       case 'started': {
@@ -79,7 +82,8 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
         if (reply.outcome === 'by hand') throw maybeByHand(known.started);
         if (reply.outcome === 'never') {
           if (known.outside === true) throw maybeByHand(known.started);
-          for (const event of startAgain(known)) fresh = (await writer.append(stream, event, last.revision, reason)) !== undefined;
+          // It is a day old: the next attempt, too, may have been made by a log that was lost since.
+          for (const event of startAgain(known)) await writer.append(stream, event, last.revision, reason);
         } else {
           for (const event of settleRefund(known, reply)) await writer.append(stream, event, last.revision, { ...reason, simulated: reply.simulated });
         }

@@ -217,7 +217,7 @@ test('an attempt that is a day old and never reached the provider is made anew, 
   await house.work();
   house.process({ bus });
   await ended(house, 1);
-  assert.equal(asked, [SUBJECTS.lookUpRefund, SUBJECTS.refund]);
+  assert.equal(asked, [SUBJECTS.lookUpRefund, SUBJECTS.lookUpRefund, SUBJECTS.refund]);
   assert.equal((await house.all('RefundStarted')).map(({ data }) => (data as { attempt: number }).attempt), [1, 2]);
   assert.is(await refOf(house), 're_simulated_old_2');
 });
