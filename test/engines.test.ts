@@ -96,12 +96,12 @@ if (noNats === undefined) {
 } else console.log(`skipped: NATS_URL: credentials that are refused: ${noNats}`);
 
 test('DATA_DIR: a read store of another installation is refused by every role, and by the command line, and left as it is', async ({ dir }) => {
-  const store = await openEmbeddedReadStore({ dir });
-  await store.boundTo('another-log');
-  await store.close();
   const events = await openEmbeddedEventStore({ dir });
   const { logId } = events;
   await events.close();
+  const store = await openEmbeddedReadStore({ dir });
+  await store.boundTo('another-log');
+  await store.close();
   const message = new RegExp(`^DATA_DIR: ${join(dir, 'read.db')} was filled from the log another-log, and the event store holds the log ${logId}: delete it while the service is stopped`);
   for (const ROLES of ['api', 'projector', 'processor', 'worker']) await refused({ DATA_DIR: dir, ROLES }, message);
   const { code, err } = await gift(dir, ['projections', 'status']);

@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import type { Position } from '../../ports/eventStore.js';
-import { READ_STORE_FILE } from './readStoreFile.js';
+import { hasReadStore, READ_STORE_FILE } from './readStoreFile.js';
 import { DataFileError, openDatabase, unavailableOf } from './sqlite.js';
 
 /** `GiEv`. */
@@ -24,8 +24,7 @@ export function eventLogFile(dir: string): string {
  */
 export function refuseLostLog(file: string): void {
   // In this order: another process that makes both right now makes the log first.
-  const readStore = join(dirname(file), READ_STORE_FILE);
-  if (isEmpty(readStore) || !isEmpty(file) || !isEmpty(`${file}-wal`)) return;
+  if (!hasReadStore(dirname(file)) || !isEmpty(file) || !isEmpty(`${file}-wal`)) return;
   throw new DataFileError(file, `is empty or gone, and ${READ_STORE_FILE} beside it was made from a log`, `restore the log from a backup (gift restore); to begin a new one, delete ${READ_STORE_FILE} with its -wal and -shm too`);
 }
 

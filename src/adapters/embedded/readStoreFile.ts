@@ -1,6 +1,7 @@
 /** The file of the embedded read store, and how a process's connections to it are set up. */
+import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
-import { openDatabase } from './sqlite.js';
+import { openDatabase, standsThere } from './sqlite.js';
 
 /** Name of the file in the data folder. */
 export const READ_STORE_FILE = 'read.db';
@@ -14,6 +15,11 @@ const WRITER_CACHE_KIB = 32_000;
 const CHECKPOINT_PAGES = 16_000;
 /** After a long write the WAL shrinks to this, in bytes. */
 const WAL_BYTES = 80_000_000;
+
+/** Whether a read store stands in a data folder. */
+export function hasReadStore(dir: string): boolean {
+  return standsThere(join(dir, READ_STORE_FILE), FILE);
+}
 
 /** A connection that reads; `openElsewhere`: the process has one already, on another thread. @throws DataFileError, UnavailableError */
 export function openReader(file: string, { openElsewhere = false } = {}): Database {

@@ -45,6 +45,8 @@ export class DataFileError extends Error {
 
 type SqliteError = InstanceType<typeof Sqlite.SqliteError>;
 
+/** Where the mark stands in the header (https://www.sqlite.org/fileformat2.html#application_id). */
+const APPLICATION_ID_AT = 68;
 /** How long a statement waits for another process's lock, in ms. */
 const BUSY_TIMEOUT_MS = 5_000;
 /** A file that another process is just making can look damaged for an instant: look so often, so far apart. */
@@ -77,6 +79,16 @@ export function openDatabase(file: string, options: DatabaseOptions): Database {
   const path = resolve(file);
   opened.set(path, [...(opened.get(path) ?? []), database]);
   return database;
+}
+
+/** Whether a data file with this mark stands there, by its header alone; false where it can't be read, which whoever opens it is told. */
+export function standsThere(file: string, { applicationId }: Pick<DatabaseOptions, 'applicationId'>): boolean {
+  if (isOpen(file)) return true;
+  try {
+    return headerOf(file).readUInt32BE(APPLICATION_ID_AT) === applicationId;
+  } catch {
+    return false;
+  }
 }
 
 /**
@@ -174,15 +186,10 @@ function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: 
 /** What the first 100 bytes and the size tell (https://www.sqlite.org/fileformat2.html#the_database_header). Changes nothing and makes no file. */
 function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefined {
   const moveAway = 'move it away, or name another folder in DATA_DIR';
-  const header = Buffer.alloc(100);
+  let header: Buffer;
   let size: number;
   try {
-    const descriptor = openSync(file, 'r');
-    try {
-      readSync(descriptor, header, 0, header.length, 0);
-    } finally {
-      closeSync(descriptor);
-    }
+    header = headerOf(file);
     // The WAL is looked for before the size is: while a checkpoint runs, the file may not have grown yet.
     size = hasWal(file) ? Number.POSITIVE_INFINITY : statSync(file).size;
   } catch (error) {
@@ -190,7 +197,7 @@ function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefine
   }
   if (size === 0) return undefined;
   if (header.toString('latin1', 0, 16) !== 'SQLite format 3\0') return { problem: 'is not an SQLite file', remedy: moveAway };
-  if (header.readUInt32BE(68) !== options.applicationId) return { problem: `is not this program's ${options.kind}`, remedy: moveAway };
+  if (header.readUInt32BE(APPLICATION_ID_AT) !== options.applicationId) return { problem: `is not this program's ${options.kind}`, remedy: moveAway };
   const version = header.readUInt32BE(60);
   if (version > options.version) {
     const problem = `has schema ${version}, newer than this program's ${options.version}`;
@@ -200,6 +207,18 @@ function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefine
   const pages = header.readUInt32BE(28);
   if (size < pages * (pageSize === 1 ? 65_536 : pageSize)) return { problem: 'is damaged (it is cut short)', remedy: remedyOf(options.kind) };
   return undefined;
+}
+
+/** Its first 100 bytes; zeros where it is shorter. Not of a file that is open: see `isOpen`. */
+function headerOf(file: string): Buffer {
+  const header = Buffer.alloc(100);
+  const descriptor = openSync(file, 'r');
+  try {
+    readSync(descriptor, header, 0, header.length, 0);
+  } finally {
+    closeSync(descriptor);
+  }
+  return header;
 }
 
 function remedyOf(kind: DataFileKind): string {
