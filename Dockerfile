@@ -1,6 +1,6 @@
 # The service. Without settings it runs whole on embedded engines, its files in /data; ROLES and the engines' URLs say otherwise (docs/deployment.md).
 
-# With a compiler: one dependency is compiled where no binary is at hand.
+# With a compiler: better-sqlite3 12 is compiled where no binary is at hand. This Node loads 13, which brings its own; 12 is for the older Node that may be named here.
 FROM node:22.21.1-bookworm AS build
 WORKDIR /app
 COPY package.json package-lock.json ./

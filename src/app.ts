@@ -19,6 +19,7 @@ import type { Projection } from './projections/projection.js';
 import { startProjector } from './projections/projector.js';
 import { startRebuilder } from './projections/rebuilder.js';
 import { reportServing } from './projections/serving.js';
+import { addressOf, makesDeadLinks } from './publicUrl.js';
 import { PROJECTIONS, openReadModels } from './readModels.js';
 import { readinessOf } from './readiness.js';
 import { type Resources, resources } from './resources.js';
@@ -81,9 +82,9 @@ export async function startApp(config: Config, logger: Logger, { projections = P
       open.add(await startProjector(projecting), (one) => one.close());
       open.add(startRebuilder(projecting), (one) => one.close());
     }
-    const addressOf = ({ port }: { readonly port: number }): string => `http://${config.host.includes(':') ? `[${config.host}]` : config.host}:${port}`;
-    const address = listener === undefined ? undefined : addressOf(listener);
-    const publicUrl = config.publicUrl ?? address ?? `http://${config.host}:${config.port}`;
+    const address = listener === undefined ? undefined : addressOf(config.host, listener.port);
+    const publicUrl = config.publicUrl ?? address ?? addressOf(config.host, config.port);
+    if (makesDeadLinks(config)) logger.warn(`PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`);
     const processes = config.roles.has('processor') ? open.add(startProcesses({ engines, models, publicUrl, logger, holder }), (one) => one.close()) : undefined;
     metrics.watch(opened, projections, () => processes?.status());
     if (healthListener !== undefined) {
@@ -106,7 +107,7 @@ export async function startApp(config: Config, logger: Logger, { projections = P
     }
     return {
       url: address,
-      healthUrl: healthListener === undefined ? undefined : addressOf(healthListener),
+      healthUrl: healthListener === undefined ? undefined : addressOf(config.host, healthListener.port),
       logId: engines.events.logId,
       close: () => open.close(),
     };

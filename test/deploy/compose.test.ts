@@ -124,6 +124,17 @@ for (const file of FILES) {
   });
 }
 
+test('what .env can not change is named where its settings are listed', () => {
+  for (const file of FILES) {
+    const fixed = ours(compose(file)).flatMap(([, { environment }]) => Object.entries(environment!).filter(([, value]) => !value.includes('${')).map(([name]) => name));
+    assert.ok(fixed.length > 0);
+    for (const text of ['.env.example', 'docs/deployment.md']) {
+      const listed = /but for those that the compose\s(?:# )?files give their processes themselves:([^.;]*)/.exec(textOf(text).replaceAll(/`/g, ''))?.[1] ?? '';
+      for (const name of new Set(fixed)) assert.match(listed, new RegExp(`\\b${name}\\b`), `${text}, ${file}`);
+    }
+  }
+});
+
 test('the cluster: each EventStoreDB names itself and the two others, MongoDB and NATS name all three', () => {
   const { services } = compose('docker-compose.cluster.yml');
   for (const n of [1, 2, 3]) {
