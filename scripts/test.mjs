@@ -1,8 +1,8 @@
 /**
  * `npm test`: compiles, then runs every test file, a few at a time, each in a process of its own. `npm test -- NAME` runs those whose path
- * holds NAME (`projections`, `test/api/embed.test.ts`). `--coverage` (npm run coverage) measures them and fails below 95 % of lines or branches.
+ * holds NAME (`projections`, `test/api/gifts.test.ts`). `--coverage` (npm run coverage) measures them and fails below 95 % of lines or branches.
  * `--every-engine` runs those that start the service on servers too (engineMixes.mjs); with names, or TEST_MIXES=whole, the HTTP tests on every mix of engines.
- * The last line is `N passed, N failed`, and `, N skipped` where some were.
+ * The last line is `N passed, N failed`, and `, N skipped` where some were; above it stand the files that failed at first and passed when run again, alone.
  */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
@@ -13,6 +13,7 @@ import { build, filesBelow, root } from './build.mjs';
 import { openMixes } from './engineMixes.mjs';
 import { byLength } from './byLength.mjs';
 import { killAll, runTestFile } from './testFile.mjs';
+import { lastLines } from './testReport.mjs';
 
 /** How many files run side by side: they wait as much as they compute. */
 const SIDE_BY_SIDE = Number(process.env.TEST_SIDE_BY_SIDE ?? availableParallelism() + 1);
@@ -26,6 +27,9 @@ const names = process.argv.slice(2).filter((argument) => !argument.startsWith('-
 const rawCoverage = join(root, 'coverage', 'tmp');
 const totals = { passed: 0, failed: 0, skipped: 0 };
 const skippedNames = [];
+/** Files that failed beside others: what became of them when they were run again, alone. */
+const alone = [];
+const failing = [];
 /** Servers that run beside the tests, if any. */
 let mixes;
 
@@ -76,8 +80,6 @@ function count(result) {
 async function runAll(runs) {
   const waiting = byLength(runs);
   const suspects = [];
-  const alone = [];
-  const failing = [];
   const once = async (run) => {
     const result = await runTestFile(join('dist/test', run.file), environment(run.env));
     return { result, failed: result.failed > 0 };
@@ -100,11 +102,8 @@ async function runAll(runs) {
     const { result, failed } = await once(run);
     count(result);
     tell(run.file, run.label, result);
-    (failed ? failing : alone).push(run);
+    (failed ? failing : alone).push(`test/${run.file.replace(/\.js$/, '.ts')}${run.label === '' ? '' : ` (${run.label})`}`);
   }
-  const listed = (some) => some.map(({ file, label }) => `  test/${file.replace(/\.js$/, '.ts')}${label === '' ? '' : ` (${label})`}`).join('\n');
-  if (alone.length > 0) console.log(`\nPassed only alone:\n${listed(alone)}`);
-  if (failing.length > 0) console.log(`\nFailing files:\n${listed(failing)}`);
 }
 
 /** A file that holds nothing but types compiles to nothing that could run. */
@@ -154,6 +153,5 @@ if (good) {
   console.log('The sources do not compile: no test was run.');
   totals.failed = 1;
 }
-if (skippedNames.length > 0) console.log(`\nSkipped:\n${skippedNames.map((name) => `  ${name}`).join('\n')}`);
-console.log(`\n${totals.passed} passed, ${totals.failed} failed${totals.skipped > 0 ? `, ${totals.skipped} skipped` : ''}`);
+console.log(lastLines(totals, { alone, failing, skipped: skippedNames }));
 if (totals.failed > 0 || !good) process.exitCode = 1;

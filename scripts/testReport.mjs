@@ -1,0 +1,16 @@
+/** What `npm test` says last. */
+
+const listed = (title, names) => (names.length === 0 ? '' : `\n${title}:\n${names.map((name) => `  ${name}`).join('\n')}\n`);
+
+/**
+ * The end of a run's output. Its last line is `N passed, N failed`, and `, N skipped` where some were: other programs read it.
+ * @param totals counts of tests: `passed`, `failed`, `skipped`
+ * @param alone files that failed beside others and passed when they were run again: they count as passed, and nobody is to overlook them
+ * @param failing files that failed both times
+ * @param skipped names of tests, with the reason
+ */
+export function lastLines(totals, { alone, failing, skipped }) {
+  const counts = `${totals.passed} passed, ${totals.failed} failed${totals.skipped > 0 ? `, ${totals.skipped} skipped` : ''}`;
+  const again = `${alone.length} ${alone.length === 1 ? 'file' : 'files'} failed first and passed only alone, counted as passed`;
+  return `${listed('Skipped', skipped)}${listed('Failing files', failing)}${listed(again, alone)}\n${counts}`;
+}
