@@ -14,7 +14,7 @@ const options = process.argv.slice(2).filter((argument) => argument.startsWith('
 /** The first sentence of the comment that a bench starts with. */
 function summary(name) {
   const [comment = ''] = /\/\*\*[^]*?\*\//.exec(readFileSync(`bench/${name}.ts`, 'utf8')) ?? [];
-  return comment.replace(/^\/\*\*|\*\/$|^\s*\* ?/gm, ' ').replace(/\s+/g, ' ').trim().replace(/([.:]) .*$/, '$1');
+  return comment.replace(/^\/\*\*|\*\/$|^\s*\* ?/gm, ' ').replace(/\s+/g, ' ').trim().replace(/\. .*$/, '.');
 }
 
 const unknown = names.filter((name) => !benches.includes(name));

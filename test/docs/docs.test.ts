@@ -1,5 +1,6 @@
 /** What the documents name is there: commands and their options, settings, routes, scripts, benches, files; and no command, setting or route goes unsaid. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
@@ -131,10 +132,19 @@ test('scripts, benches and files that are named exist, and so do the chapters of
     }
     for (const [what, path = ''] of text.matchAll(/`((?:src|test|bench|deploy|docs|scripts)\/[\w./*-]*)`/g)) assert.ok(stands(path), where(what));
   }
+  for (const file of readdirSync(join(ROOT, 'scripts'))) {
+    for (const [what, path = ''] of readFileSync(join(ROOT, 'scripts', file), 'utf8').matchAll(/`((?:src|test|bench|scripts)\/[\w./*-]*)`/g)) assert.ok(stands(path), `scripts/${file}: ${what}`);
+  }
   // Messages of the program send their readers to chapters, too.
   for (const [, title = ''] of readFileSync(join(ROOT, 'src/cli/backup.ts'), 'utf8').matchAll(/see "([^"]+)" in docs\/deployment\.md/g)) {
     assert.ok(TEXTS.get('docs/deployment.md')?.includes(`## ${title}\n`), title);
   }
+});
+
+test('the list of benches says of each what it measures, in whole sentences', () => {
+  const lines = execFileSync(process.execPath, [join(ROOT, 'scripts/bench.mjs')], { encoding: 'utf8' }).trim().split('\n').slice(1);
+  assert.equal(lines.length, readdirSync(join(ROOT, 'bench')).filter((file) => file.endsWith('.ts')).length);
+  assert.deepEqual(lines.filter((line) => !/^ {2}[\w-]+ +[A-Z].{20,}\.$/.test(line)), []);
 });
 
 /** A file, a folder, or some file whose name fits a `*`. */

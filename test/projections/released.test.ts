@@ -6,7 +6,7 @@ import { PROJECTIONS } from '../../src/readModels.js';
 
 const test = suite('versions of projections');
 
-/** The versions of the last release: set anew with each. What is not there yet was in none. */
+/** The versions of the last release: set anew with each (CONTRIBUTING.md). Before the first one: those of the states that somebody may run. What is not there yet was in none. */
 const RELEASED: Readonly<Record<string, number>> = { gifts: 2, transactions: 2, accounts: 1, catalogue: 1, voucher_codes: 1, redemptions: 1, parked: 1 };
 
 /** What is wrong with a projection's versions; `undefined`: nothing. */

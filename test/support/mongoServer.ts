@@ -1,4 +1,7 @@
-/** A MongoDB for tests: the test server beside the project, on a free port of the loopback address, or any at TEST_MONGODB_URL. */
+/**
+ * A MongoDB for tests: the test server kept beside the repository, on a free port of the loopback address, or any at TEST_MONGODB_URL. Where that server or Java is
+ * absent, `mongoMissing` says so and the tests that need it are skipped, by name; a server named by TEST_MONGODB_URL stands in for it, except where a test has to kill it.
+ */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -11,6 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { MongoClient } from 'mongodb';
 import { killed } from './serverProcess.js';
 
+/** From the compiled file: `shared/engines` beside the repository's folder. */
 const START = fileURLToPath(new URL('../../../../shared/engines/mongodb/start', import.meta.url));
 
 /** It says within so long, in ms, that it listens. */
