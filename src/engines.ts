@@ -13,6 +13,7 @@ import type { EventStore } from './ports/eventStore.js';
 import type { ReadStore } from './ports/readStore.js';
 import { UnavailableError } from './ports/unavailable.js';
 import type { Resources } from './resources.js';
+import { upToDateEvents } from './upToDateEvents.js';
 
 /** The engines of one process. */
 export interface Engines {
@@ -24,8 +25,13 @@ export interface Engines {
 /** The settings that choose engines. */
 export type EngineSettings = Pick<Config, 'dataDir' | 'eventStoreUrl' | 'mongodbUrl' | 'natsUrl'>;
 
-/** Opens the event log alone, as the command line needs it. @throws as `openEngines` */
-export async function openEventStore({ dataDir, eventStoreUrl }: Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'>, logger?: Logger): Promise<EventStore> {
+/** Opens the event log alone, as the command line needs it: its events in the shapes of this release. @throws as `openEngines` */
+export async function openEventStore(settings: Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'>, logger?: Logger): Promise<EventStore> {
+  return upToDateEvents(await openStoredEvents(settings, logger));
+}
+
+/** Opens the event log alone, its events as they stand there: for what hands the log on. @throws as `openEngines` */
+export async function openStoredEvents({ dataDir, eventStoreUrl }: Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'>, logger?: Logger): Promise<EventStore> {
   if (eventStoreUrl === undefined) return openEmbeddedEventStore({ dir: dataDir });
   const { EventStoreDbError, openEventStoreDb } = await import('./adapters/eventstoredb/eventStore.js');
   try {

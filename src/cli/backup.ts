@@ -80,7 +80,7 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
       bars.clear();
       throw failureOf(error, file, signal);
     }
-  });
+  }, { asStored: true });
 }
 
 /** The key, where it is the log's own: a restore holds its key against the one noted. A backup is made without it all the same: now more than ever. @throws UnavailableError */

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import pino from 'pino';
 import { eventLogFile } from '../adapters/embedded/eventStoreLog.js';
 import { type Config, loadConfig } from '../config.js';
-import { openEventStore, openReadStore } from '../engines.js';
+import { openEventStore, openReadStore, openStoredEvents } from '../engines.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { type ReadModels, openReadModels } from '../readModels.js';
@@ -26,16 +26,17 @@ export interface OpenedStores extends OpenedLog {
 
 /**
  * Opens the event log that the settings name, which must be there already, and closes it after the work.
+ * @param asStored its events as they stand there, not in the shapes of this release: for what hands the log on
  * @throws ConfigError, DataFileError, EngineError, UnavailableError; CommandFailure where there is no log
  */
-export async function withLog<T>({ env }: Terminal, work: (opened: OpenedLog) => Promise<T>): Promise<T> {
+export async function withLog<T>({ env }: Terminal, work: (opened: OpenedLog) => Promise<T>, { asStored = false }: { readonly asStored?: boolean } = {}): Promise<T> {
   const config = loadConfig(env);
   if (config.eventStoreUrl === undefined && !existsSync(eventLogFile(config.dataDir))) {
     throw new CommandFailure(`there is no event log in ${config.dataDir}: set DATA_DIR to the service's data folder, or EVENTSTORE_URL`);
   }
   const open = resources();
   try {
-    const events = open.add(await openEventStore(config), (one) => one.close());
+    const events = open.add(await (asStored ? openStoredEvents : openEventStore)(config), (one) => one.close());
     return await work({ config, events, open });
   } finally {
     await open.close();

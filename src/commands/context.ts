@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { DomainEvent } from '../domain/decider.js';
 import type { Caller, EventMetadata, NewEvent, RecordedEvent } from '../ports/eventStore.js';
 import { Refusal } from '../domain/refusal.js';
+import { schemaNote, type Upcasters } from '../domain/upcasters.js';
 
 /** Who, when and why. */
 export interface CommandContext {
@@ -20,8 +21,8 @@ export interface CommandContext {
   readonly now: string;
 }
 
-/** Turns decided events into events to append. */
-export function recordable(events: readonly DomainEvent[], context: CommandContext): NewEvent[] {
+/** Turns decided events into events to append. `upcasters`: what makes an event's present version, which it notes; default those of this release. */
+export function recordable(events: readonly DomainEvent[], context: CommandContext, upcasters?: Upcasters): NewEvent[] {
   const metadata: EventMetadata = {
     commandId: context.commandId,
     ...(context.bodyHash === undefined ? {} : { bodyHash: context.bodyHash }),
@@ -31,7 +32,7 @@ export function recordable(events: readonly DomainEvent[], context: CommandConte
     by: context.by,
     ...(context.simulated === undefined ? {} : { simulated: context.simulated }),
   };
-  return events.map((event) => ({ id: randomUUID(), type: event.type, at: context.now, data: event.data, metadata }));
+  return events.map(({ type, data }) => ({ id: randomUUID(), type, at: context.now, data, metadata: { ...metadata, ...schemaNote(type, upcasters) } }));
 }
 
 /**

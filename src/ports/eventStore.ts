@@ -34,7 +34,7 @@ export interface EventMetadata {
   readonly correlationId: string;
   readonly requestId?: string;
   readonly by: Caller;
-  /** Version of the event type's data; upcasters bring older ones up to date. Absent: 1. */
+  /** Version of the event type's data; `domain/upcasters.ts` brings older ones up to date where they are read. Absent: 1. */
   readonly schema?: number;
   /** True in events that a simulated provider answered for. */
   readonly simulated?: boolean;

@@ -1,7 +1,7 @@
 /** How process managers append: with the first event's correlation, the trigger as the cause, and the same ids where an outcome is unknown. */
-import { randomUUID } from 'node:crypto';
+import { recordable } from '../commands/context.js';
 import type { DomainEvent } from '../domain/decider.js';
-import { ConflictError, type EventStore, type ExpectedRevision, type NewEvent } from '../ports/eventStore.js';
+import { ConflictError, type EventStore, type ExpectedRevision } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { Seen } from './seen.js';
 
@@ -37,20 +37,8 @@ export function writer(events: EventStore, now: () => number): Writer {
   return {
     async append(stream, decided, expected, { commandId, cause, simulated }) {
       const at = new Date(now()).toISOString();
-      const make = ({ type, data }: DomainEvent): NewEvent => ({
-        id: randomUUID(),
-        type,
-        at,
-        data,
-        metadata: {
-          commandId,
-          causationId: cause.id,
-          correlationId: cause.correlationId,
-          by: { user: PROCESS_USER },
-          ...(simulated === true ? { simulated } : {}),
-        },
-      });
-      const appended = 'type' in decided ? [make(decided)] : decided.map(make);
+      const context = { commandId, causationId: cause.id, correlationId: cause.correlationId, by: { user: PROCESS_USER }, ...(simulated === true ? { simulated } : {}), now: at };
+      const appended = recordable('type' in decided ? [decided] : decided, context);
       const id = appended.at(-1)?.id ?? '';
       for (let repeat = 0; ; repeat++) {
         try {
