@@ -5,7 +5,7 @@ import {
 import type { Happened } from '../domain/decider.js';
 import { type Entry, entryEventType, evolveEntry } from '../domain/entry.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import type { Projection } from './projection.js';
+import { type Projection, typesOf } from './projection.js';
 
 /** `user-{id}`. `credential` rises with each change that ends the user's sessions: a new password, being disabled. */
 export interface UserDocument extends User {
@@ -40,7 +40,7 @@ export interface PhoneDocument {
 export type AccountDocument = UserDocument | ClientDocument | PaymentMethodDocument | UsernameDocument | PhoneDocument;
 
 const ENTRY_TYPES = ACCOUNT_KINDS.flatMap((kind) => [entryEventType(kind, 'Added'), entryEventType(kind, 'Changed'), entryEventType(kind, 'Retired')]);
-const RESERVATION_TYPES: readonly ReservationEvent['type'][] = ['UsernameTaken', 'UsernameGivenUp', 'PhoneTaken', 'PhoneGivenUp'];
+const RESERVATION_TYPES = typesOf<ReservationEvent['type']>({ UsernameTaken: true, UsernameGivenUp: true, PhoneTaken: true, PhoneGivenUp: true });
 
 /** The fold. A document's id is its stream's name; queries need no other index. */
 export const accountsProjection: Projection<AccountDocument> = {

@@ -4,7 +4,7 @@ import { deriveGiftIds, type GiftIds } from '../domain/giftIds.js';
 import { receiverOf, type GiftsPurchased } from '../domain/purchase.js';
 import type { Happened } from '../domain/decider.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import type { Projection } from './projection.js';
+import { type Projection, typesOf } from './projection.js';
 
 /** The current or latest redemption of a gift. Times are ISO 8601, UTC, milliseconds. */
 export interface RedemptionDocument {
@@ -102,7 +102,9 @@ function makeGifts(): Projection<GiftDocument> {
     name: 'gifts',
     version: 2,
     indexes: [],
-    types: ['GiftsPurchased', 'GiftClaimed', 'GiftRedeemed', 'GiftUnredeemed', 'VoucherAssigned', 'GiftCancelled', 'GiftReassigned', 'GiftExtended'],
+    types: typesOf<Folded['type']>({
+      GiftsPurchased: true, GiftClaimed: true, GiftRedeemed: true, GiftUnredeemed: true, VoucherAssigned: true, GiftCancelled: true, GiftReassigned: true, GiftExtended: true,
+    }),
     begins: ['GiftsPurchased'],
     documentIds(event: RecordedEvent): readonly string[] {
       const folded = event as unknown as Folded;

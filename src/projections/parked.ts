@@ -1,7 +1,7 @@
 /** The read model `parked`: one document for all that was ever parked of one entity, so that what waits for a person is listed at once however long the log is. */
 import { evolveParked, parkedId, type ParkedEvent, type ParkedName, parkedNameOf, type ParkedWork } from '../domain/parked.js';
 import type { Caller, Position, RecordedEvent } from '../ports/eventStore.js';
-import type { Projection } from './projection.js';
+import { type Projection, typesOf } from './projection.js';
 
 /** `{parkedId}`. */
 export interface ParkedDocument extends ParkedWork {
@@ -23,7 +23,7 @@ export const parkedProjection: Projection<ParkedDocument> = {
   name: 'parked',
   version: 1,
   indexes: [{ fields: ['changed'] }, { fields: ['state', 'changed'] }, { fields: ['name', 'changed'] }, { fields: ['name', 'state', 'changed'] }],
-  types: ['WorkParked', 'WorkRetried', 'WorkDiscarded'] satisfies ParkedEvent['type'][],
+  types: typesOf<ParkedEvent['type']>({ WorkParked: true, WorkRetried: true, WorkDiscarded: true }),
   documentIds(event) {
     return [parkedId(nameOf(event), (event.data as ParkedEvent['data']).entity)];
   },

@@ -24,6 +24,14 @@ export interface Projection<B extends Body = Body> {
   evolve(document: B | undefined, event: RecordedEvent, id: string, index: number): B;
 }
 
+/**
+ * The event types of a fold, held against what its events may be: one that is missing here, so that it would never be folded, or that the fold does not know, does not compile.
+ * `typesOf<Folded['type']>({ GiftClaimed: true })`.
+ */
+export function typesOf<T extends string>(types: Readonly<Record<T, true>>): readonly T[] {
+  return Object.keys(types) as T[];
+}
+
 /** The documents that an event touches. @throws whatever the projection does; TypeError where what it names is no id, as with an event that lacks the field */
 export function touchedBy(projection: Projection, event: RecordedEvent): readonly string[] {
   const ids = projection.documentIds(event);

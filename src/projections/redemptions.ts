@@ -1,6 +1,6 @@
 /** The read model `redemptions`: which gift a redemption's id belongs to, the latest or an earlier one; what became of it stands in the gift's stream. */
 import { giftStream, type GiftRedeemed } from '../domain/gift.js';
-import type { Projection } from './projection.js';
+import { type Projection, typesOf } from './projection.js';
 
 /** `{redemptionId}`. */
 export interface RedemptionGiftDocument {
@@ -14,7 +14,7 @@ export const redemptions: Projection<RedemptionGiftDocument> = {
   name: 'redemptions',
   version: 1,
   indexes: [],
-  types: ['GiftRedeemed'],
+  types: typesOf<GiftRedeemed['type']>({ GiftRedeemed: true }),
   begins: ['GiftRedeemed'],
   documentIds: (event) => [(event.data as GiftRedeemed['data']).redemption_id],
   evolve: (_document, event) => ({ gift_id: event.stream.slice(STREAM_PREFIX) }),

@@ -3,7 +3,7 @@ import type { Happened } from '../domain/decider.js';
 import type { PaymentState } from '../domain/gift.js';
 import { transactionStream, type GiftsPurchased, type PaymentAuthenticationRequired, type PaymentCharged, type PaymentDeclined } from '../domain/purchase.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
-import type { Projection } from './projection.js';
+import { type Projection, typesOf } from './projection.js';
 
 /** `{transactionId}`. Secret: `seed`. Personal: `message`. Money is pence, times are ISO 8601, UTC, milliseconds. */
 export interface TransactionDocument {
@@ -33,7 +33,7 @@ export const transactions: Projection<TransactionDocument> = {
   name: 'transactions',
   version: 2,
   indexes: [],
-  types: ['GiftsPurchased', 'PaymentAuthenticationRequired', 'PaymentCharged', 'PaymentDeclined'],
+  types: typesOf<Folded['type']>({ GiftsPurchased: true, PaymentAuthenticationRequired: true, PaymentCharged: true, PaymentDeclined: true }),
   begins: ['GiftsPurchased'],
   documentIds: (event: RecordedEvent) => [event.stream.slice(STREAM_PREFIX)],
   evolve(document: TransactionDocument | undefined, event: RecordedEvent): TransactionDocument {

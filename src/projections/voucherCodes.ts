@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Happened } from '../domain/decider.js';
 import { type VoucherCode, type VoucherCodeEvent, voucherCodeAggregate, voucherCodeOfStream } from '../domain/voucherCode.js';
-import type { Projection } from './projection.js';
+import { type Projection, typesOf } from './projection.js';
 import type { ReadModel } from './readModel.js';
 
 /** `voucherCode-{segmentId}-{hash}`. Secret: `code`, `pin`. */
@@ -17,14 +17,12 @@ export interface VoucherCodeDocument {
   readonly probe: string;
 }
 
-const TYPES: readonly VoucherCodeEvent['type'][] = ['VoucherCodeAdded', 'VoucherCodeChanged', 'VoucherCodeAssigned', 'VoucherCodeWithdrawn'];
-
 /** The fold. */
 export const voucherCodesProjection: Projection<VoucherCodeDocument> = {
   name: 'voucher_codes',
   version: 1,
   indexes: [{ fields: ['segment_id', 'status', 'probe'] }, { fields: ['gift_id'] }],
-  types: TYPES,
+  types: typesOf<VoucherCodeEvent['type']>({ VoucherCodeAdded: true, VoucherCodeChanged: true, VoucherCodeAssigned: true, VoucherCodeWithdrawn: true }),
   documentIds: (event) => [event.stream],
   evolve(document, event, id) {
     const next = voucherCodeAggregate.evolve(document === undefined ? { status: 'none' } : stateOf(document), event as unknown as Happened<VoucherCodeEvent>);

@@ -3,19 +3,38 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Projection } from '../../src/projections/projection.js';
 import { PROJECTIONS } from '../../src/readModels.js';
+import { foldHash, HISTORY_TYPES } from '../support/releasedHistory.js';
 
 const test = suite('versions of projections');
 
+/** What a release had of a projection: its version, and what its fold makes of the recorded history. */
+interface Released {
+  readonly version: number;
+  readonly fold: string;
+}
+
 /** The versions of the last release: set anew with each (CONTRIBUTING.md). Before the first one: those of the states that somebody may run. What is not there yet was in none. */
-const RELEASED: Readonly<Record<string, number>> = { gifts: 2, transactions: 2, accounts: 1, catalogue: 1, voucher_codes: 1, redemptions: 1, parked: 1 };
+const RELEASED: Readonly<Record<string, Released>> = {
+  gifts: { version: 2, fold: '2e010c08f478e3c8' },
+  transactions: { version: 2, fold: '089384517607c993' },
+  accounts: { version: 1, fold: '1daa9e709ab399d5' },
+  catalogue: { version: 1, fold: 'e7baa0b5663dc1e4' },
+  voucher_codes: { version: 1, fold: '030d936bf6a209ef' },
+  redemptions: { version: 1, fold: '09a1545fdea923c8' },
+  parked: { version: 1, fold: '59264ae99314e5d6' },
+};
 
 /** What is wrong with a projection's versions; `undefined`: nothing. */
-function fault({ name, version, former = [] }: Projection, released: number | undefined): string | undefined {
+function fault(projection: Projection, released: Released | undefined): string | undefined {
+  const { name, version, former = [] } = projection;
   for (const one of former) if (one.name !== name || one.version >= version) return `${name}: a former fold is of ${one.name}@${one.version}`;
   if (new Set(former.map((one) => one.version)).size !== former.length) return `${name}: two former folds are of one version`;
-  if (released === undefined || released === version) return undefined;
-  if (released > version) return `${name}: version ${released} is released already; a version never goes back`;
-  return former.some((one) => one.version === released) ? undefined : `${name}: installations serve version ${released}: leave its fold in \`former\`, as it was (CONTRIBUTING.md), or it is not kept up to date while version ${version} is built`;
+  if (released === undefined) return undefined;
+  if (released.version > version) return `${name}: version ${released.version} is released already; a version never goes back`;
+  const kept = [projection, ...former].find((one) => one.version === released.version);
+  if (kept === undefined) return `${name}: installations serve version ${released.version}: leave its fold in \`former\`, as it was (CONTRIBUTING.md), or it is not kept up to date while version ${version} is built`;
+  const fold = foldHash(kept);
+  return fold === released.fold ? undefined : `${name}: the fold of version ${released.version} makes ${fold} of the history, and made ${released.fold} when it was released: raise \`version\`, and leave the former fold as it was in \`former\` (CONTRIBUTING.md)`;
 }
 
 test('what the last release serves can be kept up to date by this one', () => {
@@ -23,16 +42,35 @@ test('what the last release serves can be kept up to date by this one', () => {
   assert.equal(PROJECTIONS.flatMap((projection) => fault(projection, RELEASED[projection.name]) ?? []), []);
 });
 
+test('every event type that a released fold knows stands in the history', () => {
+  const released = PROJECTIONS.filter(({ name, version }) => RELEASED[name]?.version === version);
+  assert.equal(released.flatMap(({ types }) => types.filter((type) => !HISTORY_TYPES.has(type))), []);
+});
+
 test('a changed version without its former fold is found out', () => {
   const [one] = PROJECTIONS;
   assert.ok(one);
+  const released = { version: one.version, fold: foldHash(one) };
   const next = { ...one, version: one.version + 1 };
-  assert.match(fault(next, one.version) ?? '', /leave its fold in `former`/);
-  assert.is(fault({ ...next, former: [one] }, one.version), undefined);
-  assert.match(fault({ ...next, former: [next] }, one.version) ?? '', /a former fold is of/);
-  assert.match(fault({ ...next, former: [one, one] }, one.version) ?? '', /two former folds/);
-  assert.match(fault(one, one.version + 1) ?? '', /never goes back/);
+  assert.match(fault(next, released) ?? '', /leave its fold in `former`/);
+  assert.is(fault({ ...next, former: [one] }, released), undefined);
+  assert.match(fault({ ...next, former: [next] }, released) ?? '', /a former fold is of/);
+  assert.match(fault({ ...next, former: [one, one] }, released) ?? '', /two former folds/);
+  assert.match(fault(one, { ...released, version: one.version + 1 }) ?? '', /never goes back/);
   assert.is(fault(next, undefined), undefined, 'a new one was in no release');
+});
+
+test('a changed fold without a raised version is found out, in its own place or among the former ones', () => {
+  for (const one of PROJECTIONS) {
+    const released = { version: one.version, fold: foldHash(one) };
+    const changed: Projection = { ...one, evolve: (...event) => ({ ...one.evolve(...event), added: true }) };
+    const widened: Projection = { ...one, types: [...one.types, 'LogRestored'] };
+    for (const other of [changed, widened]) {
+      assert.match(fault(other, released) ?? '', /raise `version`/, one.name);
+      assert.match(fault({ ...other, version: one.version + 1, former: [other] }, released) ?? '', /raise `version`/, one.name);
+      assert.is(fault({ ...other, version: one.version + 1, former: [one] }, released), undefined);
+    }
+  }
 });
 
 test.run();
