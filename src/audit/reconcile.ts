@@ -6,7 +6,7 @@
 import { type PaymentCharged, transactionStream } from '../domain/purchase.js';
 import type { GiftsRefunded, RefundFailed } from '../domain/refund.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
-import type { LedgerEntry, PaymentLedger } from '../workers/payments/ledger.js';
+import type { LedgerEntry, PaymentLedger } from '../ports/paymentLedger.js';
 import { openSpanFeed } from './spanFeed.js';
 
 /** What is wrong: it stands only there, only here, or both disagree. */

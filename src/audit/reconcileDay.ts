@@ -1,8 +1,7 @@
 /** Reconciles a day with every ledger there is: the payment provider's and the prepaid wallets'. */
 import type { EventStore } from '../ports/eventStore.js';
-import type { Records } from '../ports/readStore.js';
+import type { PaymentLedger } from '../ports/paymentLedger.js';
 import type { ProviderSettings } from '../providerSettings.js';
-import type { PaymentLedger } from '../workers/payments/ledger.js';
 import { type Day, type Difference, reconcile, type Reconciled, type Sums } from './reconcile.js';
 import { timeZone, TimeError } from './times.js';
 import { walletLedger } from './walletLedger.js';
@@ -11,12 +10,11 @@ const DAY = /^\d{4}-\d\d-\d\d$/;
 /** The simulated provider forgets after that, ms. */
 const SIMULATED_KEPT_MS = 48 * 3_600_000;
 
-/** What it works with. `now`: ms since the epoch. */
+/** What it works with. */
 export interface ReconcileDeps {
   readonly events: EventStore;
-  readonly records: Records;
-  readonly settings: Pick<ProviderSettings, 'payments' | 'stripe'>;
-  readonly now: number;
+  /** The payment provider's. */
+  readonly ledger: PaymentLedger;
 }
 
 /** Which day, as it was understood. */
@@ -33,8 +31,8 @@ export interface DayReport {
   readonly uncompared: readonly (Sums & { readonly provider: string })[];
 }
 
-/** The day of a text; one that is not over ends now. @throws TimeError, also where the simulated provider has forgotten the day */
-export function dayOf(text: string, zone: string, { now, settings }: Pick<ReconcileDeps, 'now' | 'settings'>): ReconciledDay {
+/** The day of a text; one that is not over ends now (`now`: ms since the epoch). @throws TimeError, also where the simulated provider has forgotten the day */
+export function dayOf(text: string, zone: string, { now, settings }: { readonly now: number; readonly settings: Pick<ProviderSettings, 'payments'> }): ReconciledDay {
   if (!DAY.test(text)) throw new TimeError(`${JSON.stringify(text.slice(0, 40))} is not a day: give one such as 2026-05-04`);
   const calendar = timeZone(zone);
   const from = Date.parse(calendar.instant(text, 'first'));
@@ -44,14 +42,14 @@ export function dayOf(text: string, zone: string, { now, settings }: Pick<Reconc
 }
 
 /** Compares; each difference goes to `tell`. @throws what the ledgers throw; UnavailableError */
-export async function reconcileDay({ events, records, settings }: Omit<ReconcileDeps, 'now'>, day: Day, tell: (difference: Difference) => Promise<void> | void, signal?: AbortSignal): Promise<DayReport> {
+export async function reconcileDay({ events, ledger }: ReconcileDeps, day: Day, tell: (difference: Difference) => Promise<void> | void, signal?: AbortSignal): Promise<DayReport> {
   const wallets = await walletLedger(events, day.from);
   try {
-    const ledgers: PaymentLedger[] = [await providersLedger(settings, records), wallets];
+    const ledgers: PaymentLedger[] = [ledger, wallets];
     const reports: Reconciled[] = [];
     const uncompared = new Map<string, Sums>();
-    for (const ledger of ledgers) {
-      const { reconciled, others } = await reconcile(events, ledger, day, tell, signal);
+    for (const one of ledgers) {
+      const { reconciled, others } = await reconcile(events, one, day, tell, signal);
       reports.push(reconciled);
       for (const [provider, sums] of others) uncompared.set(provider, sums);
     }
@@ -65,10 +63,4 @@ export async function reconcileDay({ events, records, settings }: Omit<Reconcile
 /** The last line of what machines are told of a comparison. */
 export function reconciliationReport({ day, timeZone: time_zone, from, to }: ReconciledDay, { ledgers, uncompared }: DayReport, differences: number): object {
   return { action: 'done', day, time_zone, from: new Date(from).toISOString(), to: new Date(to).toISOString(), differences, ledgers, uncompared };
-}
-
-/** The libraries are large: only that of the provider is loaded. */
-async function providersLedger({ stripe }: ReconcileDeps['settings'], records: Records): Promise<PaymentLedger> {
-  if (stripe !== undefined) return (await import('../workers/payments/stripeLedger.js')).stripeLedger(stripe);
-  return (await import('../workers/payments/simulatedLedger.js')).simulatedLedger(records);
 }

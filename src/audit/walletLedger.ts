@@ -3,7 +3,7 @@ import type { WalletEvent } from '../domain/wallet.js';
 import { walletStream } from '../domain/wallet.js';
 import { type PurchaseEvent, transactionStream } from '../domain/purchase.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
-import type { LedgerEntry, PaymentLedger } from '../workers/payments/ledger.js';
+import type { LedgerEntry, PaymentLedger } from '../ports/paymentLedger.js';
 import { openSpanFeed, type SpanFeed } from './spanFeed.js';
 
 const PAGE = 500;

@@ -4,6 +4,7 @@ import { type DayReport, dayOf, reconcileDay, type ReconciledDay, reconciliation
 import type { Difference, Sums } from '../audit/reconcile.js';
 import { DEFAULT_ZONE, TimeError } from '../audit/times.js';
 import { pounds } from '../domain/money.js';
+import { providersLedger } from '../workers/payments/ledgers.js';
 import { NotNowError, TroubleError } from '../workers/trouble.js';
 import { withStores } from './engines.js';
 import { accessRequest, cliAccess } from './exports.js';
@@ -48,7 +49,7 @@ async function runReconcile(terminal: Terminal, flags: ReconcileFlags): Promise<
         shown++;
         await writeLines(terminal.stdout, [json ? jsonLine({ action: 'difference', ...difference }) : inWords(difference)]);
       };
-      const report = await reconcileDay({ events, records: store.records, settings: config }, day, tell, terminal.signal);
+      const report = await reconcileDay({ events, ledger: await providersLedger(config, store.records) }, day, tell, terminal.signal);
       complete = true;
       return { day, report };
     } finally {

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert';
 import { type Difference, reconcile, type Reconciled } from '../../src/audit/reconcile.js';
 import { dayOf, reconcileDay } from '../../src/audit/reconcileDay.js';
-import type { LedgerEntry, PaymentLedger } from '../../src/workers/payments/ledger.js';
+import type { LedgerEntry, PaymentLedger } from '../../src/ports/paymentLedger.js';
 import { stripeLedger } from '../../src/workers/payments/stripeLedger.js';
 import type { House } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
@@ -137,7 +137,7 @@ test('Stripe\'s list, page by page, as the log says; then with everything that c
     const check = async (): Promise<{ differences: string[]; report: Awaited<ReturnType<typeof reconcileDay>> }> => {
       const found: Difference[] = [];
       const now = Date.now() + 1_000;
-      const report = await reconcileDay({ events: house.events, records: house.deps.records, settings: { payments: 'stripe', stripe: settings } }, { from, to: now }, (one) => void found.push(one));
+      const report = await reconcileDay({ events: house.events, ledger: stripeLedger(settings) }, { from, to: now }, (one) => void found.push(one));
       return { report, differences: found.map(({ what, kind, id }) => `${what} ${kind} ${id}`).toSorted() };
     };
     const good = await check();

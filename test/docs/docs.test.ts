@@ -160,6 +160,14 @@ test('the README says what each folder of the source is for', () => {
   assert.deepEqual(folders.filter((folder) => TEXTS.get('README.md')?.includes(`\n${folder}`) !== true), []);
 });
 
+test('the linter knows from each folder of the source what it may import', () => {
+  const { overrides } = JSON.parse(readFileSync(join(ROOT, '.oxlintrc.json'), 'utf8')) as { overrides: { files: string[]; rules: Record<string, unknown> }[] };
+  const held = new Set(overrides.filter(({ rules }) => 'no-restricted-imports' in rules).flatMap(({ files }) => files));
+  const folders = readdirSync(join(ROOT, 'src'), { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name);
+  // The demo shows the whole, wiring included.
+  assert.deepEqual(folders.filter((name) => name !== 'demo' && !held.has(`src/${name}/**`)), []);
+});
+
 test('nothing is said of the machine that it was written on', () => {
   for (const [file, text] of TEXTS) assert.doesNotMatch(text, /\/(?:home|root|work|tmp|Users)\//, file);
 });

@@ -2,6 +2,7 @@
 import { type DayReport, dayOf, reconcileDay, reconciliationReport } from '../../audit/reconcileDay.js';
 import type { Difference } from '../../audit/reconcile.js';
 import { DEFAULT_ZONE, TimeError } from '../../audit/times.js';
+import { providersLedger } from '../../workers/payments/ledgers.js';
 import { HttpError } from '../errors.js';
 import type { Exported, OpsRoute } from './frame.js';
 import type { OpsDeps } from './deps.js';
@@ -30,10 +31,11 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
       errors: [],
       async handle({ query }) {
         const day = understood(() => dayOf(query['day'] as string, query['time_zone'] as string, { now: Date.parse(gifts.now()), settings: payments }));
-        const deps = { events, records: store.records, settings: payments };
+        const compare = async (tell: (difference: Difference) => Promise<void>, signal: AbortSignal): Promise<DayReport> =>
+          reconcileDay({ events, ledger: await providersLedger(payments, store.records) }, day, tell, signal);
         return {
           contentType: 'application/x-ndjson',
-          records: () => exported((tell, signal) => reconcileDay(deps, day, tell, signal), (report, differences) => reconciliationReport(day, report, differences)),
+          records: () => exported(compare, (report, differences) => reconciliationReport(day, report, differences)),
         };
       },
     },

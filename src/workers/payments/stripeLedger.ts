@@ -1,8 +1,8 @@
 /** Stripe's own list of charges and refunds, page by page. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type Stripe from 'stripe';
+import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
 import { NotNowError, RefusedError } from '../trouble.js';
-import type { LedgerEntry, PaymentLedger } from './ledger.js';
 import { failed, GAVE_NOTHING, openStripe, PROVIDER, type StripeSettings } from './stripeClient.js';
 
 const TIMEOUT_MS = 30_000;

@@ -1,4 +1,4 @@
-/** What a payment provider says that it has done: the other side of a reconciliation. */
+/** What a payment provider says that it has done: the other side of a reconciliation. `test/audit/reconcile.test.ts` holds the providers' ledgers to it. */
 
 /** Money that moved, or was to move. */
 export interface LedgerEntry {
