@@ -49,9 +49,9 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
         const state = catalogue.current();
         const userId = callerId(principal);
         const q = (query['q'] as string | undefined)?.trim() ?? '';
-        const candidates = q === '' ? [...state.products.values()] : await search.find(state, q);
-        const wanted = filterOf(query);
-        const products = candidates.filter((product) => wanted(product) && state.sellable(product, userId));
+        const passes = filterOf(query);
+        const wanted = (product: Product): boolean => passes(product) && state.sellable(product, userId);
+        const products = q === '' ? [...state.products.values()].filter(wanted) : await search.find(state, q, wanted);
         return { status: 200, body: { data: products.map(productEntity), ...embedding(state, products, embeds, userId) } };
       },
     },

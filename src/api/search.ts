@@ -14,21 +14,24 @@ const MAX_LETTERS = 32;
 
 /** Searches states of the catalogue. The index of a state is made at its first search, in slices, and kept as long as the state. */
 export interface ProductSearch {
-  /** The products whose name, description or brand's name match the text, sellable or not, best match first; a text without a letter or digit matches none. */
-  find(catalogue: Catalogue, text: string): Promise<readonly Product[]>;
+  /**
+   * Of the products that are wanted, those whose name, description or brand's name match the text, best match first; a text without a letter or digit matches none.
+   * How exact a match must be is decided among these: what a caller may not see, or has filtered out, hides nothing that he may.
+   */
+  find(catalogue: Catalogue, text: string, wanted: (product: Product) => boolean): Promise<readonly Product[]>;
 }
 
 /** A search with no index made yet. */
 export function productSearch(): ProductSearch {
   const indexes = new WeakMap<Catalogue, Promise<Index>>();
   return {
-    async find(catalogue, text) {
+    async find(catalogue, text, wanted) {
       let index = indexes.get(catalogue);
       if (index === undefined) {
         index = buildIndex(catalogue);
         indexes.set(catalogue, index);
       }
-      return findIn(await index, wordsOf(text));
+      return findIn(await index, wordsOf(text), wanted);
     },
   };
 }
@@ -72,18 +75,25 @@ function wordsOf(text: string): string[] {
   return [...new Set(lettersAndDigits(text))].slice(0, MAX_WORDS);
 }
 
-/** How well products match: by place in the list, the score and how many words matched. */
-type Scores = Map<number, { score: number; words: number }>;
+/** How well a product matches: the score, and how many words matched. */
+interface Match {
+  score: number;
+  words: number;
+}
+
+/** How well products match, by place in the list. */
+type Scores = Map<number, Match>;
 
 /** First all words as typed but for few errors; where nothing has them, with more errors; and where nothing has all even so, any of them. */
-async function findIn({ products, words }: Index, query: readonly string[]): Promise<readonly Product[]> {
-  let scores: Scores = new Map();
+async function findIn({ products, words }: Index, query: readonly string[], wanted: (product: Product) => boolean): Promise<readonly Product[]> {
+  let matches: [number, Match][] = [];
   for (const options of [CLOSE, LOOSE]) {
-    scores = await scoresOf(words, query, options);
-    const all = [...scores].filter(([, match]) => match.words === query.length);
+    const scores = await scoresOf(words, query, options);
+    matches = [...scores].filter(([id]) => wanted(products[id] as Product));
+    const all = matches.filter(([, match]) => match.words === query.length);
     if (all.length > 0) return inOrder(all, products);
   }
-  return inOrder([...scores], products);
+  return inOrder(matches, products);
 }
 
 /** An unfinished word says more than a mistyped one. */
@@ -110,6 +120,6 @@ async function scoresOf(words: MiniSearch<Entry>, query: readonly string[], opti
   return scores;
 }
 
-function inOrder(matches: [number, { score: number; words: number }][], products: readonly Product[]): readonly Product[] {
+function inOrder(matches: [number, Match][], products: readonly Product[]): readonly Product[] {
   return matches.sort(([, a], [, b]) => b.words - a.words || b.score - a.score).map(([id]) => products[id] as Product);
 }

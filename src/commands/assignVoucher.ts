@@ -24,15 +24,19 @@ export interface VoucherRequest {
 }
 
 /**
- * Assigns a voucher, unless the gift has one.
+ * Assigns a voucher, unless the gift has one: that one stays and is answered, whatever has become of its product's segments and its brand's integration.
  * @throws Refusal `cannot_redeem`; `voucher_not_available`, `invalid_segment`; the state's; UnavailableError
  */
 export async function assignGiftVoucher(deps: VoucherDeps, loaded: LoadedGift, user: UserDocument, context: CommandContext, request: VoucherRequest): Promise<Handled> {
   return handleGift(deps, loaded, user, context, async (gift, facts) => {
     if (!mayRedeem(gift, facts)) throw new Refusal('cannot_redeem');
     const catalogue = deps.catalogue.current();
+    if (gift.voucher !== undefined) {
+      // What was asked for when it was made may be gone from the product and its brand by now: only what never was a segment is refused.
+      if (request.segmentId !== undefined && !catalogue.segments.has(request.segmentId)) throw new Refusal('invalid_segment');
+      return [];
+    }
     const [first = ''] = segmentsFor(catalogue, gift.issued, request);
-    if (gift.voucher !== undefined) return [];
     const segment = catalogue.segments.get(request.segmentId ?? first);
     if (segment === undefined) throw new Refusal('voucher_not_available');
     refuseNewVoucher(gift, facts);

@@ -18,7 +18,7 @@ test.before(async () => {
       product('tea', 'open', { name: 'Pot of tea', description: 'Leaf tea with milk', sale_price: 500 }),
       product('coffee', 'open', { name: 'Flat white', description: 'Coffee with milk', sale_price: 375 }),
       product('brulee', 'other', { name: 'Crème brûlée', description: 'Cracked at the table', sale_price: 900 }),
-      product('secret', 'closed', { name: 'Staff lunch', sale_price: 600 }),
+      product('secret', 'closed', { name: 'Staff lunch', description: 'With milk', sale_price: 600 }),
       product('sold', 'open', { name: 'Old blend', active: false }),
       product('orphan', 'off', { name: 'Old brand' }),
     ],
@@ -77,6 +77,9 @@ test('q finds by name and description, and the other filters hold as well', asyn
   assert.equal(await ids('q=milk&max_price=400'), ['coffee']);
   assert.equal(await ids('q=staff'), []);
   assert.equal(await ids('q=staff', asUser('ada')), ['secret']);
+  assert.equal((await ids('q=staff%20milk')).sort(), ['coffee', 'tea'], 'what nobody else sees hides nothing from them');
+  assert.equal(await ids('q=staff%20milk', asUser('ada')), ['secret']);
+  assert.equal(await ids('q=pot%20milk&max_price=400'), ['coffee'], 'nor does what was filtered out');
 });
 
 test('a blank q filters nothing, one of signs finds nothing', async () => {

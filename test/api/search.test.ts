@@ -22,8 +22,10 @@ test.before(async () => {
   search = productSearch();
 });
 
-async function found(text: string, catalogue = demo): Promise<string[]> {
-  return (await search.find(catalogue, text)).map(({ id }) => id);
+const any = (): boolean => true;
+
+async function found(text: string, catalogue = demo, wanted: (product: Product) => boolean = any): Promise<string[]> {
+  return (await search.find(catalogue, text, wanted)).map(({ id }) => id);
 }
 
 test('a word of the name is found, in any case and with any accents', async () => {
@@ -79,6 +81,15 @@ test('all words must match where any product has them all; else those with most 
   assert.is(some[0], 'coffee-beans');
 });
 
+test('what is not wanted suppresses nothing that is: how exact a match must be is decided among the wanted', async () => {
+  const names = { secret: 'Staff lunch', soup: 'Soup lunch', stuff: 'Stufs lunch' };
+  const catalogue = await catalogueOf({ brand: [brand('b')], product: Object.entries(names).map(([id, name]) => product(id, 'b', { name })) });
+  const without = (...ids: string[]) => ({ id }: Product): boolean => !ids.includes(id);
+  assert.equal(await found('staff lunch', catalogue), ['secret']);
+  assert.equal(await found('staff lunch', catalogue, without('secret')), ['stuff'], 'with more errors');
+  assert.equal(await found('staff lunch', catalogue, without('secret', 'stuff')), ['soup'], 'with one of the words');
+});
+
 test('what is in no product finds nothing, nor do signs alone', async () => {
   for (const text of ['mackerel', 'qqqqqqqq', '🎁', '!?', '" OR 1=1 --'.slice(0, 1), '\u0000', '']) assert.equal(await found(text), [], JSON.stringify(text));
 });
@@ -86,7 +97,7 @@ test('what is in no product finds nothing, nor do signs alone', async () => {
 test('any text is searched without complaint, by as many words as do good', async () => {
   await fc.assert(
     fc.asyncProperty(fc.oneof(fc.string({ unit: 'grapheme', maxLength: 200 }), fc.string({ unit: 'binary', maxLength: 200 })), async (text) => {
-      assert.ok(Array.isArray(await search.find(demo, text)));
+      assert.ok(Array.isArray(await search.find(demo, text, any)));
     }),
     { numRuns: 150 },
   );
@@ -100,8 +111,8 @@ test('the index of a state is made once, also when many search at the same time'
     read++;
     return demo.products;
   } };
-  await Promise.all([search.find(counted, 'tea'), search.find(counted, 'coffee'), search.find(counted, 'pizza')]);
-  await search.find(counted, 'tea');
+  await Promise.all([search.find(counted, 'tea', any), search.find(counted, 'coffee', any), search.find(counted, 'pizza', any)]);
+  await search.find(counted, 'tea', any);
   assert.is(read, 1);
 });
 

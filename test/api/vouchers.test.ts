@@ -234,6 +234,24 @@ test('the one there is stays when the product loses its segments', async () => {
   refused(await generate('voucher', await buyOne(service, 'fickle')), 422, 'Voucher not available.');
 });
 
+test('the one there is stays when the product changes segments and the brand its integration, whatever segment is named', async () => {
+  const brand = { id: 'moody', merchant_id: 'coffee', name: 'Moody', integration_id: '1' };
+  const product = { id: 'moody-tea', brand_id: 'moody', name: 'Moody tea', sale_price: 100, segments: ['seg-qr', 'seg-alpha'] };
+  await service.import({ brands: [brand], products: [product] });
+  await eventually(async () => ((await get('/api/v2/products/moody-tea')).status === 200 ? true : undefined));
+  const [kept = '', fresh = ''] = await buy(service, 'moody-tea', [{}, {}]);
+  const code = codeOf(await generate('voucher', kept, 'ann', { segmentId: 'seg-qr' }));
+  await service.import({ brands: [{ ...brand, integration_id: '7' }], products: [{ ...product, segments: ['seg-pin'] }] });
+  await eventually(async () => ((await get(`/api/v2/gifts/${fresh}/voucher/options`)).json.segments[0].id === 'seg-pin' ? true : undefined));
+  for (const body of [{}, { segmentId: 'seg-qr' }, { segmentId: 'seg-alpha' }, { segmentId: 'seg-pin' }]) {
+    assert.equal(codeOf(await generate('voucher', kept, 'ann', body)), code);
+    assert.equal((await generate('voucher/claimed', kept, 'ann', body)).json.data[0].value, code);
+  }
+  for (const format of ['voucher', 'voucher/claimed'] as const) refused(await generate(format, kept, 'ann', { segmentId: 'nothing' }), 422, 'Invalid segment.');
+  refused(await generate('voucher', fresh), 422, 'Voucher not available.');
+  refused(await generate('voucher/claimed', fresh, 'ann', { segmentId: 'seg-qr' }), 422, 'Invalid segment.');
+});
+
 test('an idempotency key answers the first outcome; a code is drawn once', async () => {
   const gift = await buyOne(service);
   const token = await service.userToken('ann');
