@@ -117,13 +117,14 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
       return true;
     },
   };
+  const { parked, redemptions, voucherCodes, ...readByAll } = models;
   const app = httpApplication(routes, {
     recognise: auth.recognise,
     authenticate: auth.authenticate,
     addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for') || undefined),
     records: engines.store.records,
     hash,
-    positions: positionGate(engines.events, [models.gifts, models.transactions, models.accounts, seesCatalogue]),
+    positions: positionGate(engines.events, { always: Object.values({ ...readByAll, catalogue: seesCatalogue }), where: { parked, redemptions, voucherCodes } }),
     onUnkept: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
     logger,
     ...(options.onAnswer === undefined ? {} : { onAnswer: options.onAnswer }),

@@ -67,7 +67,7 @@ export function serve(route: Route, deps: PipelineDeps): RouteHandler {
     const params = resolveParams(route, pathParams);
     const bytes = route.signature === undefined ? undefined : await readBytes(ctx);
     const body = route.body === undefined || bytes !== undefined ? undefined : await readBody(ctx, { optional: route.bodyOptional === true, form: route.formBody === true });
-    if (position !== undefined) await deps.positions.wait(position);
+    if (position !== undefined) await deps.positions.wait(position, route.reads);
 
     const call = new RequestCall(ctx, deps, params, principal, writes ? randomCommandId() : '');
     if (position !== undefined) call.position = position;

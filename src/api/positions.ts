@@ -14,18 +14,29 @@ export interface Follower {
   reached(position: Position, timeoutMs: number): Promise<boolean>;
 }
 
+/** Read models that only some routes answer from: these say so (`reads`), and no other route waits for them. */
+export type ReadBySome = 'parked' | 'redemptions' | 'voucherCodes';
+
+/** What a log's gate waits for. */
+export interface Followers {
+  /** Waited for on every route. */
+  readonly always: readonly Follower[];
+  /** Waited for on the routes that read them. */
+  readonly where: Readonly<Record<ReadBySome, Follower>>;
+}
+
 /** Reads, writes and waits for positions of one log. */
 export interface PositionGate {
   /** The position that a header names; `undefined` without a header, and for one of another log. @throws HttpError `invalid_position` */
   parse(header: string | undefined): Position | undefined;
   /** A position as a header says it. */
   format(position: Position): string;
-  /** Waits until every read model has reached the position. @throws UnavailableError after a second */
-  wait(position: Position): Promise<void>;
+  /** Waits until every read model that a route answers from has reached the position. @throws UnavailableError after a second */
+  wait(position: Position, reads?: readonly ReadBySome[]): Promise<void>;
 }
 
 /** The gate of a log, for the read models that answers are made of. */
-export function positionGate({ logId, isPosition }: Pick<EventStore, 'logId' | 'isPosition'>, followers: readonly Follower[]): PositionGate {
+export function positionGate({ logId, isPosition }: Pick<EventStore, 'logId' | 'isPosition'>, { always, where }: Followers): PositionGate {
   return {
     parse(header) {
       if (header === undefined) return undefined;
@@ -36,8 +47,8 @@ export function positionGate({ logId, isPosition }: Pick<EventStore, 'logId' | '
       return position;
     },
     format: (position) => `${logId}:${position}`,
-    async wait(position) {
-      const reached = await Promise.all(followers.map((follower) => follower.reached(position, POSITION_WAIT_MS)));
+    async wait(position, reads = []) {
+      const reached = await Promise.all([...always, ...reads.map((name) => where[name])].map((follower) => follower.reached(position, POSITION_WAIT_MS)));
       if (reached.includes(false)) throw new UnavailableError('the read models have not reached the position that was asked for');
     },
   };

@@ -7,6 +7,7 @@ import type { Role } from '../domain/account.js';
 import type { Position } from '../ports/eventStore.js';
 import type { Principal } from './auth/principal.js';
 import type { ErrorCode } from './errors.js';
+import type { ReadBySome } from './positions.js';
 
 /** A JSON schema (2020-12 as far as OpenAPI 3.1 and ajv share it). `errors` in `x-errors` are exact messages by keyword, see `validation.ts`. */
 export type Schema = Readonly<Record<string, unknown>>;
@@ -109,6 +110,8 @@ export interface RouteDescription {
   readonly params?: Readonly<Record<string, string>>;
   /** Path parameters that are gift ids or shortcodes: resolved to ids before keys are scoped; one that is neither is `gift not found`. */
   readonly giftParam?: string;
+  /** Read models that it answers from beside those that every route waits for: a caller's `Gift-Position` is waited for in these too. */
+  readonly reads?: readonly ReadBySome[];
   readonly answers: readonly SuccessAnswer[];
   /** Errors that say more than `error`: the whole body's schema, and an example of what they say. */
   readonly errorBodies?: Readonly<Partial<Record<ErrorCode, { readonly schema: Schema; readonly example: object }>>>;

@@ -1,11 +1,12 @@
 /** Work that the simulated provider makes the service park, over HTTP. */
 import assert from 'node:assert/strict';
+import type { AppOptions } from '../../src/app.js';
 import { purchaseOf } from './giftFlow.js';
 import { type Json, type Service, eventually, startService } from './service.js';
 
 /** A service whose users have cards that make trouble; a purchase does not wait for them. */
-export async function startWithTrouble(): Promise<Service> {
-  const service = await startService({ env: { CHARGE_WAIT_MS: '50' } });
+export async function startWithTrouble(app?: AppOptions): Promise<Service> {
+  const service = await startService({ env: { CHARGE_WAIT_MS: '50' }, ...(app === undefined ? {} : { app }) });
   await service.import({ payment_methods: ['pm_card_parked', 'pm_card_refundFail'].map((reference) => ({ reference, kind: 'card', users: ['ann'] })) });
   return service;
 }

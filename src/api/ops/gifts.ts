@@ -40,6 +40,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
       roles: ['auditor'],
       personal: true,
       params: PARAMS,
+      reads: ['redemptions'],
       query: { type: 'object', properties: formatParameter },
       answers: [
         {
@@ -79,6 +80,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
       roles: ['auditor'],
       personal: true,
       params: PARAMS,
+      reads: ['redemptions'],
       embeds: ALL_RELATIONS,
       query: {
         type: 'object',

@@ -82,6 +82,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       description: 'What process managers could not do and gave up, so that it waits for a person, in order of its last event. `next` is the `after` of the following page.',
       tag: 'Parked work',
       roles: ['support', 'auditor'],
+      reads: ['parked'],
       query: {
         type: 'object',
         properties: {

@@ -32,6 +32,8 @@ const route = (more: Partial<OpsRoute>): OpsRoute => ({
   method: 'GET', path: '/ops/things/:id', summary: 'Things', tag: 'Audit', roles: ['auditor'], answers, errors: [], handle: async () => ({ status: 200, body: { data: 'all' }, shown: 2 }), ...more,
 });
 
+const caughtUp = { reached: async () => true };
+
 /** Serves one route to a caller; gives how to ask. */
 async function served(own: OpsRoute, principal: Principal = withRoles('auditor')): Promise<((path: string, method?: string, body?: unknown) => Promise<Reply>) & { readonly url: string }> {
   events = memoryEvents();
@@ -41,7 +43,7 @@ async function served(own: OpsRoute, principal: Principal = withRoles('auditor')
     addressOf: () => 'here',
     records: memoryRecords(Date.now),
     hash: keyedHash(Buffer.alloc(32)),
-    positions: positionGate({ logId: 'log', isPosition: () => true }, []),
+    positions: positionGate({ logId: 'log', isPosition: () => true }, { always: [], where: { parked: caughtUp, redemptions: caughtUp, voucherCodes: caughtUp } }),
     onUnkept: () => undefined,
     logger,
   });
