@@ -10,7 +10,7 @@ import type { EventStore, Position } from '../ports/eventStore.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
 import { handle } from './handle.js';
-import { inParallel } from './import/parallel.js';
+import { inParallel } from '../inParallel.js';
 
 /** What support asks for. */
 export interface RefundOrder {
@@ -76,7 +76,7 @@ export async function refundGifts(events: EventStore, context: CommandContext, o
 }
 
 async function refuseUnlessCancellable(events: EventStore, giftIds: readonly string[], asked: Parameters<typeof cancelForRefund>[1], disputed: boolean): Promise<void> {
-  await inParallel(giftIds, LOOKED_AT_AT_ONCE, undefined, async (giftId) => {
+  await inParallel(giftIds, LOOKED_AT_AT_ONCE, async (giftId) => {
     const gift = fold(giftAggregate, (await events.read(giftStream(giftId))) as readonly Happened<GiftEvent>[]);
     const decided = gift.status === 'none' ? undefined : cancelForRefund(gift, asked, disputed);
     if (decided !== undefined && 'kept' in decided) throw new Refusal(REFUSALS[decided.kept]);

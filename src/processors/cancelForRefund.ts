@@ -3,7 +3,8 @@ import { cancel, type IssuedGift } from '../domain/gift.js';
 import { PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../domain/lateMoney.js';
 import type { MadePurchase } from '../domain/purchase.js';
 import { madeByHand } from '../domain/refund.js';
-import { changeGift, type GiftChangeDeps, manyAtOnce, type StandingGift, visitGifts } from './giftChanges.js';
+import { inParallel } from '../inParallel.js';
+import { AT_ONCE, changeGift, type GiftChangeDeps, type StandingGift, visitGifts } from './giftChanges.js';
 import type { Seen } from './seen.js';
 
 /** What cancels them. They are counted by it: so doing it again cancels no more. */
@@ -42,7 +43,7 @@ export async function cancelForRefund(deps: GiftChangeDeps, purchase: MadePurcha
   for (let from = 0; cancelled < wanted && from < candidates.length; ) {
     const next = candidates.slice(from, from + wanted - cancelled);
     from += next.length;
-    await manyAtOnce(next, async (found) => {
+    await inParallel(next, AT_ONCE, async (found) => {
       const { before, changed } = await changeGift(deps, found, reason, (gift) => cancel(gift, CAUSE));
       if (changed) count(before);
     });

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { fold, type Happened } from '../domain/decider.js';
 import { type GiftEvent, giftAggregate, giftStream, type IssuedGift } from '../domain/gift.js';
 import { issueGifts, type MadePurchase } from '../domain/purchase.js';
+import { inParallel } from '../inParallel.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
 import type { Reason, Writer } from './writing.js';
 
@@ -23,19 +24,11 @@ export interface StandingGift {
   readonly revision: number;
 }
 
-const AT_ONCE = 32;
+/** Gifts of one purchase that are looked at or changed at a time. */
+export const AT_ONCE = 32;
 /** Gifts whose ids are derived in one go: some milliseconds. */
 const SLICE = 1_000;
 const RACES = 16;
-
-/** Runs `each` for every item, so many at a time. @throws what the first of them throws, once those that run have ended */
-export async function manyAtOnce<T>(items: readonly T[], each: (item: T) => Promise<void>): Promise<void> {
-  const left = items[Symbol.iterator]();
-  const results = await Promise.allSettled(Array.from({ length: AT_ONCE }, async () => {
-    for (const item of left) await each(item);
-  }));
-  for (const result of results) if (result.status === 'rejected') throw result.reason;
-}
 
 /** Calls `visit` for every gift of a purchase that was charged, as it stands in its stream; many at a time. */
 export async function visitGifts({ events }: Pick<GiftChangeDeps, 'events'>, { purchase, purchasedAt }: MadePurchase, visit: (gift: StandingGift) => Promise<void> | void): Promise<void> {
@@ -43,7 +36,7 @@ export async function visitGifts({ events }: Pick<GiftChangeDeps, 'events'>, { p
     const indexes = Array.from({ length: Math.min(SLICE, purchase.receivers.length - start) }, (_, at) => start + at);
     const gifts = issueGifts(purchase, purchasedAt, indexes);
     await setImmediate();
-    await manyAtOnce(gifts, async ({ giftId, event }) => visit(await readGift(events, giftId, event)));
+    await inParallel(gifts, AT_ONCE, async ({ giftId, event }) => visit(await readGift(events, giftId, event)));
   }
 }
 

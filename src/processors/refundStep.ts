@@ -2,7 +2,7 @@
  * Refunds one purchase's gifts: cancels each in its own stream, claims the refund in the purchase's, has the money given back, records the answer.
  * Safe to repeat at any point, and side by side: what is to be done next is read from the streams each time.
  */
-import { inParallel } from '../commands/import/parallel.js';
+import { inParallel } from '../inParallel.js';
 import { fold, type Happened } from '../domain/decider.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { type GiftEvent, giftAggregate, type GiftIssued, giftStream } from '../domain/gift.js';
@@ -116,7 +116,7 @@ async function cancelGifts(deps: RefundDeps, state: KnownPurchase, asked: Refund
   const ids = deriveGiftIds(purchase.seed, purchase.receivers.length);
   const indexes = new Map(ids.map(({ gift_id }, index) => [gift_id, index]));
   const outcomes = new Map<string, KeptFor | 'cancelled by this'>();
-  await inParallel(asked.gift_ids, GIFTS_AT_ONCE, undefined, async (giftId) => {
+  await inParallel(asked.gift_ids, GIFTS_AT_ONCE, async (giftId) => {
     deps.mayAct();
     const index = indexes.get(giftId) ?? -1;
     const own = ids[index];

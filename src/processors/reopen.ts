@@ -7,6 +7,7 @@ import { deriveGiftIds } from '../domain/giftIds.js';
 import { attemptOf, type NotificationEvent, notificationStream } from '../domain/notification.js';
 import { parkedStream, type WorkParked } from '../domain/parked.js';
 import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
+import { inParallel } from '../inParallel.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { PurchaseTrigger } from './purchase.js';
 
@@ -34,14 +35,10 @@ export async function purchaseHistory(events: EventStore, transactionId: string,
 /** How gifts were issued and told: so many streams at once. */
 async function readAll(events: EventStore, giftIds: readonly string[]): Promise<RecordedEvent[]> {
   const found: RecordedEvent[] = [];
-  const waiting = giftIds.values();
-  const readSome = async (): Promise<void> => {
-    for (const giftId of waiting) {
-      const [life, told] = await Promise.all([events.read(giftStream(giftId)), events.read(notificationStream(giftId))]);
-      found.push(...life.filter(({ type }) => type === 'GiftIssued' || type === 'GiftCancelled'), ...told.filter((event) => attemptOf(event as unknown as NotificationEvent) === 1));
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(READS_AT_ONCE, giftIds.length) }, readSome));
+  await inParallel(giftIds, READS_AT_ONCE, async (giftId) => {
+    const [life, told] = await Promise.all([events.read(giftStream(giftId)), events.read(notificationStream(giftId))]);
+    found.push(...life.filter(({ type }) => type === 'GiftIssued' || type === 'GiftCancelled'), ...told.filter((event) => attemptOf(event as unknown as NotificationEvent) === 1));
+  });
   return found;
 }
 

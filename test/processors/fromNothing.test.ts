@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { READ_STORE_FILE } from '../../src/adapters/embedded/readStoreFile.js';
-import { inParallel } from '../../src/commands/import/parallel.js';
+import { inParallel } from '../../src/inParallel.js';
 import type { TestEngines } from '../support/engines.js';
 import { purchaseOf } from '../support/giftFlow.js';
 import { openRealProviders, type RealProviders } from '../support/realProviders.js';
@@ -50,7 +50,7 @@ async function makeHistory(service: Service): Promise<void> {
   const token = await service.userToken('ann');
   const declined = (n: number): boolean => n % 20 === 0;
   const transactions: string[] = [];
-  await inParallel(Array.from({ length: PURCHASES }, (_, n) => n), CLIENTS, undefined, async (n) => {
+  await inParallel(Array.from({ length: PURCHASES }, (_, n) => n), CLIENTS, async (n) => {
     const receivers = n === 1 ? Array.from({ length: BULK }, (_, at) => ({ phone_number: `+4477009${String(at).padStart(5, '0')}` })) : n % 3 === 0 ? [{}] : n % 3 === 1 ? [{ user_id: 'ann' }] : [{ user_id: 'ann' }, {}];
     const body = purchaseOf('latte', receivers, { reference: declined(n) ? 'pm_card_visa_chargeDeclined' : 'pm_card_visa' });
     const reply = await service.ask('POST', '/api/v2/transactions', { token, body });

@@ -1,5 +1,6 @@
 /** Reads documents. A collection that isn't there is empty. */
 import type { Filter, FindCursor } from 'mongodb';
+import { inParallel } from '../../inParallel.js';
 import type { Body, CollectionSpec, Query, StoredDocument } from '../../ports/readStore.js';
 import { documentOf, layoutOf } from './layout.js';
 import type { Layout, MongoDocument } from './layout.js';
@@ -39,15 +40,8 @@ export function createReader(link: Link): Reader {
     async getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]) {
       const layout = layoutOf(collection);
       const found = new Map<string, StoredDocument<B>>();
-      let start = 0;
-      const next = async (): Promise<void> => {
-        while (start < ids.length) {
-          const part = ids.slice(start, start + ANSWER);
-          start += ANSWER;
-          await some(layout, part, found);
-        }
-      };
-      await Promise.all(Array.from({ length: Math.min(SIDE_BY_SIDE, Math.ceil(ids.length / ANSWER)) }, next));
+      const parts = Array.from({ length: Math.ceil(ids.length / ANSWER) }, (_, part) => ids.slice(part * ANSWER, (part + 1) * ANSWER));
+      await inParallel(parts, SIDE_BY_SIDE, (part) => some(layout, part, found));
       return ids.map((id) => found.get(id));
     },
     async find<B extends Body>(collection: CollectionSpec, query: Query) {

@@ -10,7 +10,7 @@ import { checkEntries } from './checks.js';
 import { ImportFaultsError, faultCollector } from './faults.js';
 import { underKnownIds } from './knownCodes.js';
 import { readLogState } from './logState.js';
-import { inParallel } from './parallel.js';
+import { inParallel } from '../../inParallel.js';
 import { type ImportChange, type ImportPlan, planImport } from './plan.js';
 import { type SecretHashes, secretHashes } from './secrets.js';
 import { checkShapes } from './shapes.js';
@@ -141,7 +141,7 @@ async function appendAll(run: Run, plan: ImportPlan): Promise<ConflictError | un
   let done = 0;
   for (const phase of plan.phases) {
     let conflict: ConflictError | undefined;
-    await inParallel(phase, IN_FLIGHT, signal, async ({ stream, expected, events, changes }) => {
+    await inParallel(phase, IN_FLIGHT, async ({ stream, expected, events, changes }) => {
       const context: CommandContext = { commandId, correlationId, by: options.by, now: deps.now() };
       try {
         const { position } = await deps.events.append(stream, recordable(events, context), expected);
@@ -153,7 +153,7 @@ async function appendAll(run: Run, plan: ImportPlan): Promise<ConflictError | un
         conflict ??= error;
       }
       onProgress?.(++done, total);
-    });
+    }, signal);
     refuseInterrupted(run);
     if (conflict !== undefined) return conflict;
   }

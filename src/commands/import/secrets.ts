@@ -1,6 +1,6 @@
 /** Plain passwords and client secrets of a file against the hashes that stand in the log: only another one makes a new hash, and so an event. */
 import { hashPassword, verifyPassword } from '../passwords.js';
-import { inParallel } from './parallel.js';
+import { inParallel } from '../../inParallel.js';
 import type { LogState } from './logState.js';
 import type { GivenSecret, WantedImport } from './wanted.js';
 
@@ -31,11 +31,11 @@ export async function secretHashes(wanted: WantedImport, log: LogState, known: S
     const stored = log.entries.client.get(id)?.state;
     tasks.push({ key: `client-${id}`, given: given(secret), present: stored === undefined || stored.status === 'none' ? undefined : stored.value.secret_hash });
   }
-  await inParallel(tasks, PARALLEL, signal, async ({ key, given: secret, present }) => {
+  await inParallel(tasks, PARALLEL, async ({ key, given: secret, present }) => {
     if ('hash' in secret) hashes.set(key, secret.hash);
     else if (present !== undefined && (present === hashes.get(key) || (await verifyPassword(present, secret.plain)))) hashes.set(key, present);
     else if (!hashes.has(key)) hashes.set(key, await hashPassword(secret.plain));
-  });
+  }, signal);
   return hashes;
 }
 

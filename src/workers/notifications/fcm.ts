@@ -3,6 +3,7 @@
  * the one before on the device, so that an unknown outcome may be followed by another attempt.
  */
 import type { Logger } from 'pino';
+import { inParallel } from '../../inParallel.js';
 import { guard, type GuardOptions } from '../guard.js';
 import { type SendReply, type SendRequest, tellingKey } from '../messages.js';
 import { neverSent, NotNowError, RefusedError, retryAfterMs, TroubleError } from '../trouble.js';
@@ -89,17 +90,13 @@ export function fcmPush(settings: FcmSettings, { logger, ledger, now, timeoutMs 
     const message = messageOf(request);
     const answers: DeviceAnswer[] = [];
     const errors: unknown[] = [];
-    const devices = request.to.values();
-    const tellSome = async (): Promise<void> => {
-      for (const device of devices) {
-        try {
-          answers.push(await guarded.run(() => post(device, message)));
-        } catch (error) {
-          errors.push(error);
-        }
+    await inParallel(request.to, DEVICES_AT_ONCE, async (device) => {
+      try {
+        answers.push(await guarded.run(() => post(device, message)));
+      } catch (error) {
+        errors.push(error);
       }
-    };
-    await Promise.all(Array.from({ length: Math.min(DEVICES_AT_ONCE, request.to.length) }, tellSome));
+    });
     const told = answers.find((answer) => 'name' in answer);
     if (told !== undefined) return { outcome: 'sent', provider: PROVIDER, message_id: told.name, simulated: false };
     const unclear = errors.find((error) => error instanceof TroubleError && error.outcomeUnknown);

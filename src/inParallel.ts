@@ -1,16 +1,17 @@
-/** Bounded concurrency. */
+/** Bounded concurrency: the one way in which many things are done side by side. */
 
 /**
- * Calls `work` for every item, at most `limit` at a time, in order of start. The first failure ends it: what runs is waited for, the rest never starts.
+ * Calls `work` for every item, at most `limit` at a time, in order of start. The first failure ends it: nothing new is begun, what runs is waited for.
  * An aborted `signal` ends it the same way, without an error: the caller looks at the signal.
+ * @throws what failed; of several the one that comes first in the order of the runs
  */
-export async function inParallel<T>(items: readonly T[], limit: number, signal: AbortSignal | undefined, work: (item: T) => Promise<void>): Promise<void> {
-  let next = 0;
+export async function inParallel<T>(items: readonly T[], limit: number, work: (item: T) => Promise<void>, signal?: AbortSignal): Promise<void> {
+  const left = items.values();
   let failed = false;
   const run = async (): Promise<void> => {
     while (!failed && signal?.aborted !== true) {
-      const item = items[next++];
-      if (item === undefined) return;
+      const { value: item, done } = left.next();
+      if (done === true) return;
       try {
         await work(item);
       } catch (error) {
