@@ -9,7 +9,7 @@ import { application } from './api/server.js';
 import type { Config } from './config.js';
 import { keyedHash } from './domain/keyedHash.js';
 import { type Engines, openEngines } from './engines.js';
-import { listen } from './httpServer.js';
+import { type Listener, listen } from './httpServer.js';
 import { refuseUnlessHashKeyFits } from './hashKeyCheck.js';
 import { type Keys, findHashKey, loadKeys } from './keys.js';
 import { openMetrics } from './metrics/metrics.js';
@@ -57,13 +57,11 @@ export const VERSION = (JSON.parse(readFileSync(new URL('../../package.json', im
 export async function startApp(config: Config, logger: Logger, { projections = PROJECTIONS, through = (engines) => engines }: AppOptions = {}): Promise<App> {
   const open = resources();
   try {
-    // Listening comes first and closes last but for the engines, so that a taken port is found before anything starts to work.
-    const listener = config.roles.has('api') ? await listen(config.port, config.host) : undefined;
-    const healthListener = config.metricsPort === undefined ? undefined : await listen(config.metricsPort, config.host);
-    const { engines: found, keys } = await openWithKeys(config, logger, open).catch(async (error: unknown) => {
-      await Promise.all([listener, healthListener].map(async (one) => one?.close()));
-      throw error;
-    });
+    const listening = async (port: number): Promise<Listener> => open.add(await listen(port, config.host), (one) => one.close());
+    // Listening comes first, so that a taken port is found before anything starts to work.
+    const listener = config.roles.has('api') ? await listening(config.port) : undefined;
+    const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
+    const { engines: found, keys } = await openWithKeys(config, logger, open);
     const opened = through(found);
     const hash = keyedHash(keys.hashKey);
     const metrics = open.add(openMetrics({ version: VERSION, dataDir: config.dataDir }), (one) => one.close());
@@ -87,6 +85,7 @@ export async function startApp(config: Config, logger: Logger, { projections = P
     if (makesDeadLinks(config)) logger.warn(`PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`);
     const processes = config.roles.has('processor') ? open.add(startProcesses({ engines, models, publicUrl, logger, holder }), (one) => one.close()) : undefined;
     metrics.watch(opened, projections, () => processes?.status());
+    // From here on there is work under way that needs the engines: closing begins with the listeners then.
     if (healthListener !== undefined) {
       open.add(healthListener, (one) => one.close());
       healthListener.serve(application(logger, [health(readiness), metricsPage(metrics)]).callback());

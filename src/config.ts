@@ -2,6 +2,7 @@
 import ipaddr from 'ipaddr.js';
 import { resolve } from 'node:path';
 import { type ProviderSettings, providerSettings } from './providerSettings.js';
+import { EXPORTERS, unknownExporters } from './tracing/exporters.js';
 
 /** What a process does: serves HTTP, folds read models, runs process managers, answers on the bus. */
 export const ROLES = ['api', 'projector', 'processor', 'worker'] as const;
@@ -134,8 +135,12 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   const publicUrl = url('PUBLIC_URL')?.replace(/\/+$/, '');
   const appUrl = url('APP_URL');
   const metricsPort = text('METRICS_PORT') === undefined ? undefined : integer('METRICS_PORT', 0, 0, 65_535);
+  const port = integer('PORT', 3000, 0, 65_535);
+  if (roles.has('api') && port !== 0 && port === metricsPort) faults.push(`METRICS_PORT must be another than PORT, which is ${port}`);
+  const exporters = unknownExporters(env);
+  if (exporters.length > 0) faults.push(`OTEL_TRACES_EXPORTER must be a list of ${EXPORTERS.join(', ')}; ${JSON.stringify(exporters.join())} is none of them`);
   const config: Config = {
-    port: integer('PORT', 3000, 0, 65_535),
+    port,
     host: text('HOST') ?? '127.0.0.1',
     dataDir: resolve(text('DATA_DIR') ?? './data'),
     roles,

@@ -15,7 +15,7 @@ export interface Listener {
   readonly port: number;
   /** From now on requests get this handler; before, 503. */
   serve(handler: RequestHandler): void;
-  /** Takes no new requests; those under way finish, at most 8 s. */
+  /** Takes no new requests; those under way finish, at most 8 s. Once it is closed, closing it again does nothing. */
   close(): Promise<void>;
 }
 

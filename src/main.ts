@@ -57,11 +57,13 @@ try {
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
 } catch (error) {
-  const { code } = error as NodeJS.ErrnoException;
+  const { code, port } = error as NodeJS.ErrnoException & { readonly port?: number };
+  const portSetting = config.roles.has('api') && port === config.port ? 'PORT' : 'METRICS_PORT';
   if (error instanceof DataFileError || error instanceof EngineError) process.stderr.write(`${error.message}\n`);
-  else if (code === 'EADDRINUSE') process.stderr.write(`port ${config.port} of ${config.host} is taken: set PORT to a free one\n`);
+  else if (code === 'EADDRINUSE') process.stderr.write(`port ${port} of ${config.host} is taken: set ${portSetting} to a free one\n`);
   else if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') process.stderr.write(`HOST ${config.host} is not an address of this machine\n`);
-  else if (code === 'EACCES') process.stderr.write(`no permission: check DATA_DIR (${config.dataDir}) and PORT (${config.port})\n`);
+  else if (code === 'EACCES' && port !== undefined) process.stderr.write(`no permission to listen on port ${port}: set ${portSetting} to another one\n`);
+  else if (code === 'EACCES') process.stderr.write(`no permission: check DATA_DIR (${config.dataDir})\n`);
   else logger.fatal({ err: error }, 'could not start');
   process.exitCode = 1;
   await telemetry?.close();

@@ -1,8 +1,9 @@
 /** Read stores for a short time: a verification's copy is made beside what serves, in files of its own, so that neither waits for the other. */
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFileLock } from './adapters/embedded/fileLock.js';
 import { openEmbeddedReadStore } from './adapters/embedded/readStore.js';
+import { makeDataDir } from './dataDir.js';
 import type { ReadStore } from './ports/readStore.js';
 
 const PREFIX = 'verify-';
@@ -19,10 +20,10 @@ export interface Scratch {
 
 /**
  * Opens an empty one in a folder of its own in the data folder, and removes what killed processes have left there: a copy is as large as what it is of.
- * @throws UnavailableError when the disk is full; Error when nothing can be made there
+ * @throws UnavailableError when the disk is full; EngineError when there can be no such folder; Error when nothing can be made there
  */
 export async function openScratch(dataDir: string): Promise<Scratch> {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  makeDataDir(dataDir);
   for (const name of readdirSync(dataDir)) if (name.startsWith(PREFIX)) removeIfLeft(join(dataDir, name));
   const dir = mkdtempSync(join(dataDir, PREFIX));
   const remove = (): void => rmSync(dir, { recursive: true, force: true });

@@ -4,7 +4,10 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pino from 'pino';
 import { suite } from 'uvu';
+import { startApp } from '../src/app.js';
+import { loadConfig } from '../src/config.js';
 import { giftStream } from '../src/domain/gift.js';
 import { openTestEngines } from './support/engines.js';
 import { buy, redeem } from './support/giftFlow.js';
@@ -35,6 +38,36 @@ test('a taken port ends it with what to change', async ({ dir }) => {
   server.close();
   assert.equal(code, 1);
   assert.equal(errors, `port ${port} of 127.0.0.1 is taken: set PORT to a free one\n`);
+});
+
+test('a taken port for health and metrics ends it too, naming its own setting, whatever the roles', async ({ dir }) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => {
+    server.once('listening', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  try {
+    for (const more of [{}, { ROLES: 'worker', PORT: String(port) }]) {
+      assert.deepEqual(await runs({ PORT: '0', ...more, METRICS_PORT: String(port), DATA_DIR: dir }), { code: 1, errors: `port ${port} of 127.0.0.1 is taken: set METRICS_PORT to a free one\n` });
+    }
+  } finally {
+    server.close();
+  }
+});
+
+test('whatever fails to start after it listens leaves nothing open', async ({ dir }) => {
+  const config = loadConfig({ PORT: '0', METRICS_PORT: '0', DATA_DIR: dir });
+  const listeners = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'TCPServerWrap').length;
+  const through = (): never => {
+    throw new Error('broken');
+  };
+  await assert.rejects(startApp(config, pino({ level: 'silent' }), { through }), { message: 'broken' });
+  await eventually(async () => (listeners() === 0 ? true : undefined));
+});
+
+test('a data folder where none can be made ends it', async () => {
+  const { code, errors } = await runs({ PORT: '0', DATA_DIR: '/proc/gift/data' });
+  assert.deepEqual([code, errors.split(';')[0]], [1, "DATA_DIR: /proc/gift/data is no folder that can be used: it can't be made (ENOENT)"]);
 });
 
 test('a foreign file ends it and stays as it was', async ({ dir }) => {

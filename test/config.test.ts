@@ -124,6 +124,16 @@ test('with an event store that others share, keys and providers must be said', (
   for (const name of ['TOKEN_KEY', 'HASH_KEY', 'PAYMENTS', 'NOTIFICATIONS']) assert.equal(faults.filter((fault) => fault.startsWith(`${name} must be `)).length, 1, name);
 });
 
+test('the API and its health want a port each', () => {
+  for (const env of [{ PORT: '4000', METRICS_PORT: '4000' }, { METRICS_PORT: '3000' }]) assert.deepEqual(faultsOf(env).map((fault) => fault.split(',')[0]), ['METRICS_PORT must be another than PORT']);
+  for (const env of [{ PORT: '0', METRICS_PORT: '0' }, { PORT: '4000', METRICS_PORT: '4000', ROLES: 'worker' }]) assert.deepEqual(faultsOf(env), []);
+});
+
+test('an exporter of traces that is misspelt is a fault', () => {
+  assert.deepEqual(faultsOf({ OTEL_TRACES_EXPORTER: 'otpl' }), ['OTEL_TRACES_EXPORTER must be a list of otlp, console, zipkin, none; "otpl" is none of them']);
+  assert.deepEqual(faultsOf({ OTEL_TRACES_EXPORTER: 'console' }), []);
+});
+
 test('an empty variable counts as absent', () => {
   assert.equal(loadConfig({ PORT: '', ROLES: ' ', TOKEN_KEY: '' }).port, 3000);
 });

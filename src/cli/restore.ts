@@ -1,5 +1,5 @@
 /** `gift restore FILE`: a new event log from a backup, in a data folder that has none (decisions 11). */
-import { existsSync, mkdirSync, readdirSync, rmdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
@@ -9,6 +9,7 @@ import { type Backup, BackupDamagedError, checkBackup } from '../commands/backup
 import { restoreLog } from '../commands/backup/restoreLog.js';
 import { CopyInterruptedError, CopyRefusedError } from '../commands/copyLog.js';
 import { type Config, loadConfig } from '../config.js';
+import { makeDataDir } from '../dataDir.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { findHashKey, HASH_KEY_FILE } from '../keys.js';
 import { commandLineCaller } from './caller.js';
@@ -96,7 +97,7 @@ function refuseUnlessKeyFits(config: Config, { log_id, hash_key_check: expected 
 
 /** Makes a log beside its place and puts it there once `fill` is done. Whatever fails leaves the folder as it was. */
 async function restoreInto<T>(dataDir: string, fill: (target: Awaited<ReturnType<typeof openEmbeddedEventStore>>) => Promise<T>): Promise<T> {
-  const made = mkdirSync(dataDir, { recursive: true, mode: 0o700 }) !== undefined;
+  const made = makeDataDir(dataDir);
   const prepared = prepareEventLog(dataDir);
   let done = false;
   try {

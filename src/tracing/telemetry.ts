@@ -5,21 +5,13 @@
 import type * as Api from '@opentelemetry/api';
 import type { Context, DiagLogger, Link, Span as OtelSpan, SpanContext } from '@opentelemetry/api';
 import type { Logger } from 'pino';
+import { exportersWanted } from './exporters.js';
 import { type Span, type SpanDescription, switchTracing, type Tracing } from './spans.js';
 
 /** What is still to be sent is waited for so long at the end, milliseconds. */
 const FLUSH_MS = 2_000;
 /** Trouble with sending is logged so often, milliseconds. */
 const COMPLAIN_EVERY_MS = 60_000;
-
-type Environment = Readonly<Record<string, string | undefined>>;
-
-/** Whether the variables ask for traces (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/). */
-export function tracesWanted(env: Environment): boolean {
-  const value = (name: string): string => env[name]?.trim().toLowerCase() ?? '';
-  if (value('OTEL_SDK_DISABLED') === 'true' || value('OTEL_TRACES_EXPORTER') === 'none') return false;
-  return ['OTEL_TRACES_EXPORTER', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'].some((name) => value(name) !== '');
-}
 
 /** What it is started with. */
 export interface TelemetryOptions {
@@ -32,7 +24,8 @@ export interface TelemetryOptions {
  * @returns what sends the rest and stops, within 2 s; `undefined` where no traces are wanted.
  */
 export async function startTelemetry({ version, logger }: TelemetryOptions): Promise<{ close(): Promise<void> } | undefined> {
-  if (!tracesWanted(process.env)) return undefined;
+  const exporters = exportersWanted(process.env);
+  if (exporters.length === 0) return undefined;
   const [api, { NodeSDK, resources }] = await Promise.all([import('@opentelemetry/api'), import('@opentelemetry/sdk-node')]);
   if (process.env['OTEL_LOG_LEVEL'] === undefined) api.diag.setLogger(complaints(logger), api.DiagLogLevel.WARN);
   const sdk = new NodeSDK({
@@ -46,7 +39,7 @@ export async function startTelemetry({ version, logger }: TelemetryOptions): Pro
   });
   sdk.start();
   switchTracing(openTracing(api, version));
-  logger.info('traces are sent');
+  logger.info({ exporters }, 'traces are sent');
   return {
     async close() {
       switchTracing(undefined);

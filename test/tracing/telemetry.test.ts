@@ -8,7 +8,8 @@ import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { inBatchSpan } from '../../src/tracing/batches.js';
 import { tracedEngines } from '../../src/tracing/engines.js';
 import { currentTrace, inSpan, tracingOn } from '../../src/tracing/spans.js';
-import { startTelemetry, tracesWanted } from '../../src/tracing/telemetry.js';
+import { exportersWanted, unknownExporters } from '../../src/tracing/exporters.js';
+import { startTelemetry } from '../../src/tracing/telemetry.js';
 import { openCollector, type SentSpan } from '../support/collector.js';
 import { event, failureOf } from '../support/eventStoreEvents.js';
 import { memoryEvents } from '../support/memoryEvents.js';
@@ -40,11 +41,14 @@ async function sent(use: () => Promise<void>, env: Record<string, string> = {}):
 
 test('the usual variables switch it on, and off', () => {
   for (const env of [{}, { OTEL_SERVICE_NAME: 'x' }, { OTEL_TRACES_EXPORTER: ' ' }, { OTEL_TRACES_EXPORTER: 'none', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x' }, { OTEL_SDK_DISABLED: 'TRUE', OTEL_TRACES_EXPORTER: 'otlp' }]) {
-    assert.not(tracesWanted(env), JSON.stringify(env));
+    assert.equal(exportersWanted(env), [], JSON.stringify(env));
   }
-  for (const env of [{ OTEL_TRACES_EXPORTER: 'console' }, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x' }, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://x' }, { OTEL_SDK_DISABLED: 'false', OTEL_TRACES_EXPORTER: 'otlp' }]) {
-    assert.ok(tracesWanted(env), JSON.stringify(env));
+  for (const env of [{ OTEL_TRACES_EXPORTER: 'otlp' }, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x' }, { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://x' }, { OTEL_SDK_DISABLED: 'false', OTEL_TRACES_EXPORTER: 'otlp' }]) {
+    assert.equal(exportersWanted(env), ['otlp'], JSON.stringify(env));
   }
+  assert.equal(exportersWanted({ OTEL_TRACES_EXPORTER: ' console, zipkin ', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x' }), ['console', 'zipkin']);
+  assert.equal(unknownExporters({ OTEL_TRACES_EXPORTER: 'otlp,otpl,jaeger,none' }), ['otpl', 'jaeger']);
+  assert.equal(unknownExporters({ OTEL_TRACES_EXPORTER: 'otpl', OTEL_SDK_DISABLED: 'true' }), [], 'nothing is sent anyway');
 });
 
 test('switched off, spans just run their work', async () => {
