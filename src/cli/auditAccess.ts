@@ -1,12 +1,13 @@
 /** `gift audit access`: who saw what on a day. */
 import { Command } from 'commander';
+import { csvLine } from '../audit/csv.js';
 import { EVENT_COLUMNS, eventRow } from '../audit/eventRows.js';
 import { type EventView, eventView } from '../audit/eventView.js';
 import { currentTime } from '../clock.js';
 import { accessStream } from '../domain/access.js';
 import { withLog } from './engines.js';
 import { accessRequest, cliAccess, outputOptions } from './exports.js';
-import { csvLine, jsonLine, tableLines } from './output.js';
+import { jsonLine, tableLines } from './output.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 import { isDay } from './times.js';
 

@@ -5,13 +5,11 @@ import type { Sight } from '../audit/eventView.js';
 import { currentTime } from '../clock.js';
 import { type AccessRecorder, type Asker, accessRecorder } from '../commands/recordAccess.js';
 import type { AccessRequest } from '../domain/access.js';
+import { MAX_REASON } from '../domain/reason.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { commandLineCaller } from './caller.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
-
-/** The longest `--reason`. */
-export const MAX_REASON = 500;
 
 /** Flags of a command that shows personal fields on demand. */
 export interface SightFlags {

@@ -1,6 +1,7 @@
 /** `gift history GIFT`: every event of a gift's life, or the gift as it stood at a time (decisions 11). */
 import { Command } from 'commander';
 import { ALL_RELATIONS, giftThen } from '../api/ops/giftThen.js';
+import { csvLine } from '../audit/csv.js';
 import { EVENT_COLUMNS, HISTORY_COLUMNS, eventRow, historyRows } from '../audit/eventRows.js';
 import { type EventView, eventView } from '../audit/eventView.js';
 import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../audit/giftHistory.js';
@@ -14,7 +15,7 @@ import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';
 import { findHashKey } from '../keys.js';
 import { type OpenedStores, withStores } from './engines.js';
 import { type SightFlags, accessRequest, cliAccess, outputOptions, sightOf, sightOptions } from './exports.js';
-import { csvLine, jsonLine, tableLines } from './output.js';
+import { jsonLine, tableLines } from './output.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 import { pastInstantOf } from './times.js';
 

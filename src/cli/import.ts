@@ -12,11 +12,9 @@ import { keyedHash } from '../domain/keyedHash.js';
 import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';
 import { findHashKey, loadKeys } from '../keys.js';
 import { commandLineCaller } from './caller.js';
+import { neededReason, reasonOf } from './exports.js';
 import { progressBar } from './progress.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
-
-/** The longest `--reason`. */
-const MAX_REASON = 500;
 
 interface ImportFlags {
   readonly prune?: true;
@@ -81,10 +79,7 @@ function pruneOf({ prune, dryRun, reason, yes }: ImportFlags): { reason: string;
     if (reason !== undefined) throw new CommandFailure('--reason goes with --prune', EXIT.usage);
     return undefined;
   }
-  const text = reason?.trim() ?? '';
-  if (text === '' && dryRun === undefined) throw new CommandFailure('--prune wants --reason "<why>"', EXIT.usage);
-  if (text.length > MAX_REASON) throw new CommandFailure(`--reason has at most ${MAX_REASON} characters`, EXIT.usage);
-  return { reason: text, yes: yes === true };
+  return { reason: dryRun === undefined ? neededReason(reason, '--prune') : (reasonOf(reason) ?? ''), yes: yes === true };
 }
 
 async function readText(terminal: Terminal, file: string): Promise<string> {

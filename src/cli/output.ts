@@ -1,8 +1,5 @@
-/** How results are written: JSON lines, CSV (RFC 4180), or a table for people. */
-
-import { type Cell, csvLine } from '../audit/csv.js';
-
-export { type Cell, csvLine };
+/** How results are written: JSON lines, or a table for people; CSV is made by `audit/csv.ts`. */
+import type { Cell } from '../audit/csv.js';
 
 /** A record as one JSON line, without its line feed. */
 export const jsonLine = (record: object): string => JSON.stringify(record);

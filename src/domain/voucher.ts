@@ -25,11 +25,6 @@ export function generateCode(random: Uint8Array): string {
   return code + checkCharacter(code);
 }
 
-/** Whether a generated code is spelled right. */
-export function isGeneratedCode(code: string): boolean {
-  return code.length === CODE_LENGTH + 1 && [...code].every((letter) => BASE32.includes(letter)) && checkCharacter(code.slice(0, -1)) === code.at(-1);
-}
-
 /** When a voucher made at `now` ends: with the gift's last valid day (UTC) or the segment's days after it was made, whichever is earlier. ISO 8601. */
 export function voucherExpiry(now: string, expiresOn: string, segmentDays: number): string {
   const endOfGift = Date.parse(expiresOn) + DAY_MS - 1;

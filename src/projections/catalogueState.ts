@@ -80,19 +80,6 @@ export function catalogueState(): CatalogueState {
   };
 }
 
-/** A catalogue of these entries, none of them retired, in this order: for callers who have the entries at hand, such as tests and demos. */
-export async function catalogueOf(entries: { readonly [K in CatalogueKind]?: readonly CatalogueKinds[K][] }): Promise<Catalogue> {
-  const state = catalogueState();
-  let at = 0;
-  const documents = (Object.entries(entries) as [CatalogueKind, readonly CatalogueKinds[CatalogueKind][]][]).flatMap(([entry, values]) =>
-    values.map((value) => {
-      const position = String(++at).padStart(10, '0');
-      return { entry, added: position, changed: position, retired: false, value } as CatalogueDocument;
-    }));
-  await state.apply(documents);
-  return state.catalogue();
-}
-
 function emptyParts(): Parts {
   const none = new Set<string>();
   return {

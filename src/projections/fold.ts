@@ -1,8 +1,7 @@
 /** Folds events into the documents of one projection, in memory. */
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { ReadStore, StoredDocument } from '../ports/readStore.js';
-import { touchedBy } from './projection.js';
-import { isQuarantined, type Quarantined, quarantineDocument, quarantineOf } from './quarantine.js';
+import { documentIdsOf, foldOne, type NoteQuarantine } from './foldOne.js';
 import type { Slices } from './slices.js';
 import { remembered, type Unit } from './unit.js';
 
@@ -23,6 +22,7 @@ interface Touch {
  * @throws UnavailableError
  */
 export async function foldEvents(unit: Unit, store: ReadStore, events: readonly RecordedEvent[], time: Slices): Promise<void> {
+  const note = noteInto(unit);
   let touches: Touch[] = [];
   let unknown = new Set<string>();
   /**
@@ -32,7 +32,7 @@ export async function foldEvents(unit: Unit, store: ReadStore, events: readonly 
   let latest = new Map<string, StoredDocument>();
   const foldTouches = async (): Promise<void> => {
     if (unknown.size > 0) await readDocuments(unit, store, [...unknown], latest);
-    for (const { event, ids } of touches) await foldEvent(unit, event, ids, latest, time);
+    for (const { event, ids } of touches) await foldEvent(unit, event, ids, latest, time, note);
     touches = [];
     unknown = new Set();
     latest = new Map();
@@ -40,10 +40,10 @@ export async function foldEvents(unit: Unit, store: ReadStore, events: readonly 
 
   for (const event of events) {
     if (!unit.types.has(event.type) || (unit.folded !== undefined && event.position <= unit.folded)) continue;
-    const ids = documentIds(unit, event);
+    const ids = documentIdsOf(unit.projection, event, note);
     // What begins a document needs nothing read, and ignores what earlier events, still waiting for their document, would make of it.
     if (unit.begins.has(event.type)) {
-      await foldEvent(unit, event, ids, latest, time);
+      await foldEvent(unit, event, ids, latest, time, note);
       continue;
     }
     touches.push({ event, ids });
@@ -58,15 +58,6 @@ export async function foldEvents(unit: Unit, store: ReadStore, events: readonly 
   await foldTouches();
 }
 
-function documentIds(unit: Unit, event: RecordedEvent): readonly string[] {
-  try {
-    return touchedBy(unit.projection, event);
-  } catch (error) {
-    noteQuarantine(unit, quarantineOf(event, undefined, error));
-    return [];
-  }
-}
-
 async function readDocuments(unit: Unit, store: ReadStore, ids: readonly string[], into: Map<string, StoredDocument>): Promise<void> {
   for (let from = 0; from < ids.length; from += READ_DOCUMENTS) {
     for (const document of await store.getMany(unit.collection, ids.slice(from, from + READ_DOCUMENTS))) {
@@ -77,31 +68,23 @@ async function readDocuments(unit: Unit, store: ReadStore, ids: readonly string[
 }
 
 /** Folds one event. `latest`: documents as they are, kept up to date; an event that begins its documents ignores what was there. */
-async function foldEvent(unit: Unit, event: RecordedEvent, ids: readonly string[], latest: Map<string, StoredDocument>, time: Slices): Promise<void> {
+async function foldEvent(unit: Unit, event: RecordedEvent, ids: readonly string[], latest: Map<string, StoredDocument>, time: Slices, note: NoteQuarantine): Promise<void> {
   const begins = unit.begins.has(event.type);
   for (let index = 0; index < ids.length; index++) {
     if (index % STEPS === 0 && time.due()) await time.rest();
     const id = ids[index] as string;
     const before = begins ? undefined : latest.get(id);
-    if (before !== undefined && (before.position >= event.position || isQuarantined(before.body))) continue;
-    const after = evolved(unit, before, event, id, index);
+    const after = foldOne(unit.projection, before, event, id, index, note);
+    if (after === undefined) continue;
     if (!begins || latest.has(id)) latest.set(id, after);
     unit.dirty.set(id, after);
   }
 }
 
-function evolved(unit: Unit, before: StoredDocument | undefined, event: RecordedEvent, id: string, index: number): StoredDocument {
-  try {
-    return { id, position: event.position, body: unit.projection.evolve(before?.body, event, id, index) };
-  } catch (error) {
-    const quarantined = quarantineOf(event, id, error);
-    noteQuarantine(unit, quarantined);
-    return quarantineDocument(id, quarantined);
-  }
-}
-
-function noteQuarantine(unit: Unit, quarantined: Quarantined): void {
-  unit.quarantined = [...unit.quarantined, quarantined];
-  unit.unlisted.push(quarantined);
-  unit.report?.(quarantined);
+function noteInto(unit: Unit): NoteQuarantine {
+  return (quarantined) => {
+    unit.quarantined = [...unit.quarantined, quarantined];
+    unit.unlisted.push(quarantined);
+    unit.report?.(quarantined);
+  };
 }

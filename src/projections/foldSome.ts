@@ -1,8 +1,8 @@
 /** Folds some documents of a projection afresh, in memory: for repairs and samples. It reads the log once, however many they are. */
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { StoredDocument } from '../ports/readStore.js';
-import { type Projection, touchedBy } from './projection.js';
-import { isQuarantined, quarantineDocument, quarantineOf } from './quarantine.js';
+import { documentIdsOf, foldOne } from './foldOne.js';
+import type { Projection } from './projection.js';
 import { slices } from './slices.js';
 
 /** Events folded between two looks at the clock. */
@@ -37,7 +37,7 @@ export async function foldSome(options: FoldSomeOptions): Promise<Map<string, St
     for (const [index, event] of batch.events.entries()) {
       if (event.position > through) break;
       if (index % STEPS === 0 && time.due()) await time.rest();
-      foldOne(projection, event, ids, folded);
+      foldWanted(projection, event, ids, folded);
     }
     onBatch?.(batch.events.length, batch.position);
     if (batch.position >= through) break;
@@ -45,31 +45,12 @@ export async function foldSome(options: FoldSomeOptions): Promise<Map<string, St
   return folded;
 }
 
-function foldOne(projection: Projection, event: RecordedEvent, wanted: ReadonlySet<string>, folded: Map<string, StoredDocument>): void {
-  const touched = documentIdsOf(projection, event);
+/** One event that can't say which documents it touches is passed over, as the projector does. */
+function foldWanted(projection: Projection, event: RecordedEvent, wanted: ReadonlySet<string>, folded: Map<string, StoredDocument>): void {
   const begins = projection.begins?.includes(event.type) === true;
-  for (let index = 0; index < touched.length; index++) {
-    const id = touched[index] as string;
+  for (const [index, id] of documentIdsOf(projection, event).entries()) {
     if (!wanted.has(id)) continue;
-    const before = begins ? undefined : folded.get(id);
-    if (before !== undefined && (before.position >= event.position || isQuarantined(before.body))) continue;
-    folded.set(id, evolved(projection, before, event, id, index));
-  }
-}
-
-/** One that can't say which documents it touches is passed over, as the projector does. */
-function documentIdsOf(projection: Projection, event: RecordedEvent): readonly string[] {
-  try {
-    return touchedBy(projection, event);
-  } catch {
-    return [];
-  }
-}
-
-function evolved(projection: Projection, before: StoredDocument | undefined, event: RecordedEvent, id: string, index: number): StoredDocument {
-  try {
-    return { id, position: event.position, body: projection.evolve(before?.body, event, id, index) };
-  } catch (error) {
-    return quarantineDocument(id, quarantineOf(event, id, error));
+    const after = foldOne(projection, begins ? undefined : folded.get(id), event, id, index);
+    if (after !== undefined) folded.set(id, after);
   }
 }

@@ -26,9 +26,6 @@ export interface Pace {
   rest(events: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** At full speed, whatever happens. */
-export const FULL_SPEED: Pace = { polite: false, rest: async () => undefined };
-
 /** A pace that goes by how busy the processes are that answer requests. */
 export function considerate(records: Records): Pace {
   let polite = false;

@@ -5,8 +5,8 @@ import type { Records } from '../ports/readStore.js';
 import type { ProviderSettings } from '../providerSettings.js';
 import type { GuardOptions, GuardWatch } from './guard.js';
 import { TWILIO_CALLBACK_PATH } from './notifications/callbacks.js';
-import type { NotificationProvider } from './notifications/simulated.js';
-import type { PaymentProvider } from './payments/simulated.js';
+import type { NotificationProvider } from './notifications/provider.js';
+import type { PaymentProvider } from './payments/provider.js';
 
 /** What the providers work with. */
 export interface ProviderDeps {

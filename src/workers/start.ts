@@ -3,8 +3,10 @@ import type { Logger } from 'pino';
 import type { Bus, Unsubscribe } from '../ports/bus.js';
 import type { Records } from '../ports/readStore.js';
 import { type Check, checks, MalformedMessageError, QUEUES, SUBJECTS, type Trouble } from './messages.js';
-import { type NotificationProvider, simulatedNotifications } from './notifications/simulated.js';
-import { type PaymentProvider, simulatedPayments } from './payments/simulated.js';
+import type { NotificationProvider } from './notifications/provider.js';
+import { simulatedNotifications } from './notifications/simulated.js';
+import type { PaymentProvider } from './payments/provider.js';
+import { simulatedPayments } from './payments/simulated.js';
 import { NotNowError, RefusedError, TroubleError } from './trouble.js';
 
 /** What the workers work with. */

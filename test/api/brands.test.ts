@@ -2,9 +2,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { brandRoutes } from '../../src/api/brands.js';
 import type { Route } from '../../src/api/route.js';
-import { catalogueOf } from '../../src/projections/catalogueState.js';
 import { asUser, bodyOf, type Request } from '../support/calls.js';
-import { brand, product, store, viewOf } from '../support/catalogue.js';
+import { brand, catalogueOf, product, store, viewOf } from '../support/catalogue.js';
 
 const test = suite('brands');
 

@@ -2,9 +2,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { categoryRoutes } from '../../src/api/categories.js';
 import type { Route } from '../../src/api/route.js';
-import { catalogueOf } from '../../src/projections/catalogueState.js';
 import { asUser, bodyOf } from '../support/calls.js';
-import { brand, category, product, viewOf } from '../support/catalogue.js';
+import { brand, catalogueOf, category, product, viewOf } from '../support/catalogue.js';
 
 const test = suite('categories');
 

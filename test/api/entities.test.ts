@@ -2,8 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { embeddedCollector } from '../../src/api/embedded.js';
 import { brandEntity, categoryEntity, integrationEntity, productEntity, segmentEntity, storeEntity } from '../../src/api/entities.js';
-import { catalogueOf } from '../../src/projections/catalogueState.js';
-import { brand, category, product, segment, store } from '../support/catalogue.js';
+import { brand, catalogueOf, category, product, segment, store } from '../support/catalogue.js';
 
 const test = suite('entities');
 

@@ -4,9 +4,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { productSearch, type ProductSearch } from '../../src/api/search.js';
 import type { Brand, Product } from '../../src/domain/catalogue.js';
-import { catalogueOf } from '../../src/projections/catalogueState.js';
 import type { Catalogue } from '../../src/projections/wholeCatalogue.js';
-import { brand, product } from '../support/catalogue.js';
+import { brand, catalogueOf, product } from '../support/catalogue.js';
 
 const test = suite('search');
 

@@ -4,11 +4,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { storePins, type ClusterPin, type StorePin } from '../../src/api/storePins.js';
 import { tileRoutes } from '../../src/api/tiles.js';
-import { catalogueOf } from '../../src/projections/catalogueState.js';
 import type { Catalogue } from '../../src/projections/wholeCatalogue.js';
 import type { Store } from '../../src/domain/catalogue.js';
 import { asUser, bodyOf, type Request } from '../support/calls.js';
-import { brand, store, viewOf } from '../support/catalogue.js';
+import { brand, catalogueOf, store, viewOf } from '../support/catalogue.js';
 
 const test = suite('tiles');
 

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { csvLine, jsonLine, printable, tableLines } from '../../src/cli/output.js';
+import { csvLine } from '../../src/audit/csv.js';
+import { jsonLine, printable, tableLines } from '../../src/cli/output.js';
 
 const test = suite('cli/output');
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite } from 'uvu';
-import { generateCode, isGeneratedCode, voucherExpiry } from '../../src/domain/voucher.js';
+import { generateCode, voucherExpiry } from '../../src/domain/voucher.js';
+import { isGeneratedCode } from '../support/generatedCode.js';
 
 const test = suite('voucher');
 const code = fc.uint8Array({ minLength: 12, maxLength: 12 }).map(generateCode);

@@ -5,9 +5,10 @@ import * as assert from 'uvu/assert';
 import type { Brand, CatalogueKind, CatalogueKinds, Product, Store } from '../../src/domain/catalogue.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { CatalogueDocument } from '../../src/projections/catalogue.js';
-import { catalogueOf, catalogueState } from '../../src/projections/catalogueState.js';
+import { catalogueState } from '../../src/projections/catalogueState.js';
 import { type PolledCatalogueView, openCatalogueView } from '../../src/projections/catalogueView.js';
 import type { ReadModel } from '../../src/projections/readModel.js';
+import { catalogueOf } from '../support/catalogue.js';
 import { failureOf } from '../support/importFile.js';
 
 const brand = (id: string, more: Partial<Brand> = {}): Brand => ({

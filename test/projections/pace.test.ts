@@ -4,8 +4,9 @@ import * as assert from 'uvu/assert';
 import type { EventBatch, EventStore } from '../../src/ports/eventStore.js';
 import type { WriteBatch } from '../../src/ports/readStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { considerate, FULL_SPEED, paced, type Pace } from '../../src/projections/pace.js';
+import { considerate, paced, type Pace } from '../../src/projections/pace.js';
 import { reportServing, servingNow } from '../../src/projections/serving.js';
+import { FULL_SPEED } from '../support/fullSpeed.js';
 import { memoryRecords } from '../support/memoryRecords.js';
 import { silent, until } from '../support/projecting.js';
 

@@ -8,7 +8,6 @@ import type { ReadStore, StoredDocument } from '../../src/ports/readStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { Difference } from '../../src/projections/differences.js';
 import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
-import { FULL_SPEED } from '../../src/projections/pace.js';
 import { asBuild } from '../../src/projections/builds.js';
 import { collectionOf } from '../../src/projections/projection.js';
 import { listQuarantined } from '../../src/projections/quarantine.js';
@@ -18,6 +17,7 @@ import { foundIds, forgetFound, keepFound, repair, RepairRefusedError } from '..
 import { openUnit, type Unit } from '../../src/projections/unit.js';
 import { verifyAll, VerifyInterruptedError, type VerifyOptions, VerifyRefusedError, verifySample } from '../../src/projections/verify.js';
 import { LeaseLostError } from '../../src/projections/writer.js';
+import { FULL_SPEED } from '../support/fullSpeed.js';
 import { append, buy, installed, newEvent, redeem, settled, until, type Installation } from '../support/projecting.js';
 import { depsFor, GIFTS_PROJECTION, inUse, rebuild } from '../support/rebuilding.js';
 

@@ -1,5 +1,7 @@
 /** Catalogue entries with what a test doesn't care about filled in. */
-import type { Brand, Category, Product, Segment, Store } from '../../src/domain/catalogue.js';
+import type { Brand, CatalogueKind, CatalogueKinds, Category, Product, Segment, Store } from '../../src/domain/catalogue.js';
+import type { CatalogueDocument } from '../../src/projections/catalogue.js';
+import { catalogueState } from '../../src/projections/catalogueState.js';
 import type { CatalogueView } from '../../src/projections/catalogueView.js';
 import type { Catalogue } from '../../src/projections/wholeCatalogue.js';
 
@@ -43,4 +45,17 @@ export function segment(id: string, fields: Partial<Segment> = {}): Segment {
 /** A view of one state. */
 export function viewOf(catalogue: Catalogue): CatalogueView {
   return { current: () => catalogue, close: async () => {} };
+}
+
+/** A catalogue of these entries, none of them retired, in this order. */
+export async function catalogueOf(entries: { readonly [K in CatalogueKind]?: readonly CatalogueKinds[K][] }): Promise<Catalogue> {
+  const state = catalogueState();
+  let at = 0;
+  const documents = (Object.entries(entries) as [CatalogueKind, readonly CatalogueKinds[CatalogueKind][]][]).flatMap(([entry, values]) =>
+    values.map((value) => {
+      const position = String(++at).padStart(10, '0');
+      return { entry, added: position, changed: position, retired: false, value } as CatalogueDocument;
+    }));
+  await state.apply(documents);
+  return state.catalogue();
 }

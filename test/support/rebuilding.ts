@@ -6,10 +6,11 @@ import type { EventStore } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { asBuild, rebuildOf } from '../../src/projections/builds.js';
 import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
-import { FULL_SPEED, type Pace } from '../../src/projections/pace.js';
+import type { Pace } from '../../src/projections/pace.js';
 import type { Projection } from '../../src/projections/projection.js';
 import { openReadModel } from '../../src/projections/readModel.js';
 import { beginRebuild, build, type RebuildDeps, seizeBuilding } from '../../src/projections/rebuild.js';
+import { FULL_SPEED } from './fullSpeed.js';
 import { append, silent, until } from './projecting.js';
 import { untilStopped } from './untilStopped.js';
 

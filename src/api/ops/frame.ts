@@ -5,6 +5,7 @@
 import { Readable } from 'node:stream';
 import type { AccessRequest } from '../../domain/access.js';
 import type { Role } from '../../domain/account.js';
+import { MAX_REASON } from '../../domain/reason.js';
 import type { Sight } from '../../audit/eventView.js';
 import type { AccessRecorder, Asker, BegunExport } from '../../commands/recordAccess.js';
 import type { Position } from '../../ports/eventStore.js';
@@ -12,8 +13,6 @@ import { HttpError } from '../errors.js';
 import { contextOf } from '../giftDeps.js';
 import type { Answer, Call, Route, RouteDescription, Schema } from '../route.js';
 
-/** The longest reason that a caller may give. */
-export const MAX_REASON = 500;
 /** A call that only watches is recorded once in so long, in ms. */
 const WATCHED_MS = 60_000;
 const MAX_WATCHERS = 1_000;

@@ -130,7 +130,7 @@ export function listSchema(items: Schema): Schema {
   return { type: 'array', items };
 }
 
-/** An example of each entity; they belong together. */
+/** A product: the examples belong together. */
 export const productExample = {
   id: 'product-flat-white',
   brand_id: 'brand-kettle-and-crumb',
@@ -144,6 +144,7 @@ export const productExample = {
   valid_days: 365,
 };
 
+/** Its brand. */
 export const brandExample = {
   id: 'brand-kettle-and-crumb',
   name: 'Kettle & Crumb',
@@ -157,6 +158,7 @@ export const brandExample = {
   consolidated_products: [],
 };
 
+/** A category that it is in. */
 export const categoryExample = {
   id: 'category-coffee',
   name: 'Coffee & tea',
@@ -166,6 +168,7 @@ export const categoryExample = {
   products: ['product-flat-white'],
 };
 
+/** One of its brand's stores. */
 export const storeExample = {
   id: 'store-kettle-covent-garden',
   brand_id: 'brand-kettle-and-crumb',
@@ -176,8 +179,10 @@ export const storeExample = {
   latitude: 51.5142,
 };
 
+/** Its segment. */
 export const segmentExample = { id: 'segment-hot-drinks', name: 'Hot drinks', voucherType: 'qr', expiry: 90, configuration: {} };
 
+/** The tile of that store, with a cluster of others. */
 export const tileExample = {
   id: '16/32745/21786',
   bounds: { west: -0.126343, south: 51.512588, east: -0.12085, north: 51.516007 },

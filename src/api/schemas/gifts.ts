@@ -166,7 +166,7 @@ export const transactionEmbeddedSchema = embeddedSchema({ ...SHARED_KINDS, gifts
 const GIFT = 'b1946ac92492d2347c62';
 const TRANSACTION = '0f7d3a61c5b84e2f9a6d1c3e5b7f9024';
 
-/** Examples. */
+/** A redemption: the examples belong together, and to those of the catalogue. */
 export const redemptionExample = {
   id: '6a1f0c92b7d34e58a0c1',
   gift_id: GIFT,
@@ -186,6 +186,7 @@ const messageExample = {
   sender_id: 'user-olivia',
 };
 
+/** The gift that was redeemed. */
 export const giftExample = {
   id: GIFT,
   shortcode: 'P6A6NJ94JB938Z32',
@@ -224,6 +225,7 @@ export const giftExample = {
   status: 1,
 };
 
+/** Its voucher as V1 shows it. */
 export const voucherV1Example = {
   id: '3c0e9a7b5d1f2846e0aa',
   code: '7KQ2M9XW4TBRZ',
@@ -234,6 +236,7 @@ export const voucherV1Example = {
   updated_at: '2026-11-21 10:12:00',
 };
 
+/** The same as V2 shows it. */
 export const voucherV2Example = {
   voucherType: 'qr',
   segment: segmentExample,
@@ -244,6 +247,7 @@ export const voucherV2Example = {
   giftId: GIFT,
 };
 
+/** What it could be made for. */
 export const voucherOptionsExample = {
   segments: [{ id: segmentExample.id, name: segmentExample.name, expiry: segmentExample.expiry }],
   dateCreated: '2026-11-20T18:02:11.000Z',
@@ -251,6 +255,7 @@ export const voucherOptionsExample = {
   productId: productExample.id,
 };
 
+/** The purchase of that gift. */
 export const transactionExample = {
   id: TRANSACTION,
   retail: '3.75',
@@ -261,4 +266,5 @@ export const transactionExample = {
   purchased_at_time: '18:02:11',
 };
 
+/** What a gift is embedded with, some of it. */
 export const giftEmbeddedExample = { messages: [messageExample], products: [productExample], brands: [brandExample] };

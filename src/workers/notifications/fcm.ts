@@ -9,7 +9,7 @@ import { type SendReply, type SendRequest, tellingKey } from '../messages.js';
 import { neverSent, NotNowError, RefusedError, retryAfterMs, TroubleError } from '../trouble.js';
 import { googleTokens } from './googleToken.js';
 import type { Ledger } from './ledger.js';
-import type { NotificationProvider } from './simulated.js';
+import type { NotificationProvider } from './provider.js';
 import { pushTextOf } from './text.js';
 
 /** The project and its service account. */

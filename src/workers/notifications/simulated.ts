@@ -4,16 +4,9 @@
  */
 import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
-import { type SendLookup, type SendLookupReply, type SendReply, type SendRequest, tellingKey } from '../messages.js';
+import { type SendReply, tellingKey } from '../messages.js';
+import type { NotificationProvider } from './provider.js';
 import { textOf } from './text.js';
-
-/** Tells receivers. */
-export interface NotificationProvider {
-  /** Sends, or answers what was answered for this telling before. @throws Error when the provider is in trouble: ask again. */
-  send(request: SendRequest): Promise<SendReply>;
-  /** What became of a telling. */
-  lookUp(request: SendLookup): Promise<SendLookupReply>;
-}
 
 const LEDGER_MS = 48 * 3_600_000;
 const SINCE_KEY = 'notificationLedger';

@@ -9,7 +9,7 @@ import { type SendReply, tellingKey } from '../messages.js';
 import { neverSent, NotNowError, RefusedError, retryAfterMs, TroubleError } from '../trouble.js';
 import { callbackFor } from './callbacks.js';
 import type { Ledger } from './ledger.js';
-import type { NotificationProvider } from './simulated.js';
+import type { NotificationProvider } from './provider.js';
 import type { SmsLimits } from './smsLimits.js';
 import { textOf } from './text.js';
 

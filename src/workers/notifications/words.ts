@@ -55,9 +55,6 @@ const pt: Words = {
 
 const WORDS: ReadonlyMap<string, Words> = new Map(Object.entries({ en, cy, de, es, fr, it, nl, pl, pt }));
 
-/** The languages we have words for. */
-export const LANGUAGES: readonly string[] = [...WORDS.keys()];
-
 /** The words of a locale (`cy`, `cy-GB`, `cy_GB`), English where there are none. */
 export function wordsOf(locale: string | null): Words {
   return WORDS.get(locale?.toLowerCase().split(/[-_]/)[0] ?? 'en') ?? en;

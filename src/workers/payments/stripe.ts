@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { guard, type GuardOptions } from '../guard.js';
 import type { AuthenticationReply, ChargeReply } from '../messages.js';
 import { NotNowError, RefusedError, TroubleError } from '../trouble.js';
-import type { PaymentProvider } from './simulated.js';
+import type { PaymentProvider } from './provider.js';
 import { codeOf, DeclinedError, failed, type Intent, KEY_LIVES_MS, MismatchError, openStripe, PROVIDER, type StripeSettings, UnclearError } from './stripeClient.js';
 import { stripeRefunds } from './stripeRefunds.js';
 

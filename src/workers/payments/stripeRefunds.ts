@@ -5,7 +5,7 @@
 import type Stripe from 'stripe';
 import type { RefundReply } from '../messages.js';
 import { refuseForeign, RefusedError, TroubleError } from '../trouble.js';
-import type { PaymentProvider } from './simulated.js';
+import type { PaymentProvider } from './provider.js';
 import { DeclinedError, GAVE_NOTHING, KEY_LIVES_MS, MismatchError, PROVIDER, UnclearError } from './stripeClient.js';
 
 const PAGE = 100;

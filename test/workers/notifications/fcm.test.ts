@@ -5,7 +5,7 @@ import type { Records } from '../../../src/ports/readStore.js';
 import type { SendLookup, SendRequest } from '../../../src/workers/messages.js';
 import { type FcmDeps, fcmPush, type FcmSettings } from '../../../src/workers/notifications/fcm.js';
 import { openLedger } from '../../../src/workers/notifications/ledger.js';
-import type { NotificationProvider } from '../../../src/workers/notifications/simulated.js';
+import type { NotificationProvider } from '../../../src/workers/notifications/provider.js';
 import { NotNowError, RefusedError, TroubleError } from '../../../src/workers/trouble.js';
 import { type FcmServer, openFcmServer } from '../../support/fcmServer.js';
 import { memoryRecords } from '../../support/memoryRecords.js';

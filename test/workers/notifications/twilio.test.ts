@@ -6,7 +6,7 @@ import type { Records } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import type { SendLookup, SendRequest } from '../../../src/workers/messages.js';
 import { openLedger } from '../../../src/workers/notifications/ledger.js';
-import type { NotificationProvider } from '../../../src/workers/notifications/simulated.js';
+import type { NotificationProvider } from '../../../src/workers/notifications/provider.js';
 import { type SmsLimitOptions, smsLimits } from '../../../src/workers/notifications/smsLimits.js';
 import { type TwilioDeps, twilioSms, type TwilioSettings } from '../../../src/workers/notifications/twilio.js';
 import { NotNowError, RefusedError, TroubleError } from '../../../src/workers/trouble.js';

@@ -2,7 +2,7 @@ import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ChargeRequest } from '../../../src/workers/messages.js';
-import type { PaymentProvider } from '../../../src/workers/payments/simulated.js';
+import type { PaymentProvider } from '../../../src/workers/payments/provider.js';
 import { type StripeDeps, stripePayments } from '../../../src/workers/payments/stripe.js';
 import { NotNowError, RefusedError, TroubleError } from '../../../src/workers/trouble.js';
 import { withClockAhead } from '../../support/clockAhead.js';
