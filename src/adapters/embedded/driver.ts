@@ -7,10 +7,39 @@ import type BetterSqlite3 from 'better-sqlite3';
 
 const require = createRequire(import.meta.url);
 
-/** The name of the driver that this version of Node wants. @param nodeApi `process.versions.napi` */
-export function driverFor(nodeApi: string | undefined): 'better-sqlite3' | 'better-sqlite3-napi' {
-  return Number(nodeApi) >= 10 ? 'better-sqlite3-napi' : 'better-sqlite3';
+/** better-sqlite3 13 and 12 by the names they are installed under. 13 is optional: `npm ci` may leave it out. */
+export type DriverName = 'better-sqlite3-napi' | 'better-sqlite3';
+
+/** What decides which driver may be loaded: `process.versions`. */
+export interface NodeVersions {
+  readonly node: string;
+  /** The Node-API; absent where a build has none. */
+  readonly napi?: string | undefined;
 }
 
-/** better-sqlite3, in the version that this process can run. */
-export const Sqlite = require(driverFor(process.versions.napi)) as typeof BetterSqlite3;
+/** The drivers that this version of Node can run, the best first. */
+export function driversFor({ node, napi }: NodeVersions): readonly [DriverName, ...DriverName[]] {
+  if (!(Number(napi) >= 10)) return ['better-sqlite3'];
+  const [major = 0, minor = 0] = node.split('.').map(Number);
+  return major > 24 || (major === 24 && minor >= 19) ? ['better-sqlite3-napi'] : ['better-sqlite3-napi', 'better-sqlite3'];
+}
+
+/**
+ * Loads the first of the drivers that is installed.
+ * @throws Error naming what to install where none is; whatever one that is there throws
+ */
+export function firstInstalled<T>(drivers: readonly DriverName[], load: (name: DriverName) => T): T {
+  for (const name of drivers) {
+    try {
+      return load(name);
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      // One that is there and lacks a part of its own is broken, not absent.
+      if (code !== 'MODULE_NOT_FOUND' || !message.includes(`'${name}'`)) throw error;
+    }
+  }
+  throw new Error(`${drivers.join(' or ')} is not installed, and Node ${process.versions.node} needs it for SQLite: run npm ci with optional dependencies`);
+}
+
+/** better-sqlite3, in the best installed version that this process can run. */
+export const Sqlite = firstInstalled(driversFor(process.versions), (name) => require(name) as typeof BetterSqlite3);

@@ -2,18 +2,36 @@
 import { createRequire } from 'node:module';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { driverFor, Sqlite } from '../../../src/adapters/embedded/driver.js';
+import { type DriverName, driversFor, firstInstalled, Sqlite } from '../../../src/adapters/embedded/driver.js';
 
 const test = suite('the SQLite driver');
 const require = createRequire(import.meta.url);
 
-test('is the newest that the process has a Node-API for', () => {
-  assert.equal([driverFor('9'), driverFor('10'), driverFor('11'), driverFor(undefined)], ['better-sqlite3', 'better-sqlite3-napi', 'better-sqlite3-napi', 'better-sqlite3']);
+test('is the newest that the process has a Node-API for, or the older one where that does no harm', () => {
+  for (const versions of [{ node: '20.19.0', napi: '9' }, { node: '22.12.0', napi: '9' }, { node: '20.19.0' }]) assert.equal(driversFor(versions), ['better-sqlite3']);
+  for (const node of ['22.14.0', '24.18.9']) assert.equal(driversFor({ node, napi: '10' }), ['better-sqlite3-napi', 'better-sqlite3']);
+  for (const node of ['24.19.0', '26.0.0']) assert.equal(driversFor({ node, napi: '10' }), ['better-sqlite3-napi']);
+});
+
+test('one that is not installed is passed over; one that is broken is not; without any it says what to do', () => {
+  const both = driversFor({ node: '22.14.0', napi: '10' });
+  const missing = (what: string): never => {
+    throw Object.assign(new Error(`Cannot find module '${what}'`), { code: 'MODULE_NOT_FOUND' });
+  };
+  const installed = (...names: DriverName[]) => (name: DriverName): DriverName => (names.includes(name) ? name : missing(name));
+  assert.is(firstInstalled(both, installed('better-sqlite3-napi', 'better-sqlite3')), 'better-sqlite3-napi');
+  assert.is(firstInstalled(both, installed('better-sqlite3')), 'better-sqlite3');
+  assert.throws(() => firstInstalled(both, installed()), /^better-sqlite3-napi or better-sqlite3 is not installed, and Node .* needs it for SQLite: run npm ci/);
+  assert.throws(() => firstInstalled(both, (name) => (name === 'better-sqlite3-napi' ? missing('bindings') : name)), /Cannot find module 'bindings'/);
 });
 
 test('keeps statements that are collected from ending the process', async () => {
-  const { version } = require(`${driverFor(process.versions.napi)}/package.json`) as { readonly version: string };
-  assert.is(version.split('.')[0], Number(process.versions.napi) >= 10 ? '13' : '12');
+  const name = firstInstalled(driversFor(process.versions), (one) => {
+    require.resolve(one);
+    return one;
+  });
+  const { version } = require(`${name}/package.json`) as { readonly version: string };
+  assert.is(version.split('.')[0], name === 'better-sqlite3-napi' ? '13' : '12');
   const database = new Sqlite(':memory:');
   for (let n = 0; n < 50_000; n++) database.prepare('SELECT 1').pluck().get();
   assert.is(database.prepare('SELECT 2').pluck().get(), 2);
