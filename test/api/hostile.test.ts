@@ -4,7 +4,6 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { suite } from 'uvu';
-import { listen } from '../../src/httpServer.js';
 import { answerOf, checked, unharmed } from '../support/answers.js';
 import { buyOne, purchaseOf, redeem, refused } from '../support/giftFlow.js';
 import { type RawReply, requestText, sendRaw } from '../support/rawHttp.js';
@@ -268,20 +267,6 @@ test('malformed HTTP', async () => {
   assert.deepEqual([tunnel?.status, errorOf(tunnel)], [404, 'Not found.']);
   assert.equal((await raw('TRACE /api/v2/products HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Secret: echo\r\n\r\n'))?.status, 405);
   assert.equal((await raw('GET /healthz HTTP/1.0\r\n\r\n'))?.status, 200);
-});
-
-test('garbage behind a request whose answer has begun ends the connection, and is not answered into it', async () => {
-  const listener = await listen(0, '127.0.0.1');
-  listener.serve((_, response) => {
-    response.writeHead(200, { 'Content-Length': '10' });
-    response.write('12345');
-  });
-  try {
-    const reply = await sendRaw(`http://127.0.0.1:${listener.port}`, ['GET / HTTP/1.1\r\nHost: x\r\n\r\n', 'garbage\r\n\r\n'], { pauseMs: 50 });
-    assert.deepEqual([reply?.status, reply?.body], [200, '12345']);
-  } finally {
-    await listener.close();
-  }
 });
 
 test('a request in single bytes is answered; one that is never finished harms nobody', async () => {

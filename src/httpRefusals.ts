@@ -1,0 +1,114 @@
+/** Answers to what never reaches the application, each in its turn: behind the answers to all that came before it on its connection (RFC 9112 9.3.2). */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+
+/** Answers that come before a refusal have so long to be made and taken, milliseconds: as long as a request has to arrive. */
+const TURN_MS = 60_000;
+/** The other side has so long to read a refusal and close, milliseconds: closing before it has sent all could take the answer from it again. */
+const LINGER_MS = 5_000;
+
+/** Status line and message of each. */
+const ANSWERS = {
+  malformed: ['400 Bad Request', 'Malformed request.'],
+  not_found: ['404 Not Found', 'Not found.'],
+  late: ['408 Request Timeout', 'Request timed out.'],
+  too_large: ['413 Content Too Large', 'Request too large.'],
+  head_too_large: ['431 Request Header Fields Too Large', 'Request too large.'],
+  starting: ['503 Service Unavailable', 'Service unavailable.'],
+} as const;
+
+/** Why something is refused. */
+export type RefusedAs = keyof typeof ANSWERS;
+
+/** The refusals of one listener. */
+export interface Refusals {
+  /** Whether the application may have this request: not where its connection ends with an earlier one's refusal, for then nobody could be told what came of it. */
+  admits(request: IncomingMessage, response: ServerResponse): boolean;
+  /** Answers and ends the connection once all admitted requests are answered that came whole; the first refusal of a connection counts. */
+  refuse(connection: Duplex, as: RefusedAs): void;
+  /** Closes the connections that are only kept for the other side to read its refusal. */
+  closeAnswered(): void;
+  /** Closes every refused connection, answered or not. */
+  closeAll(): void;
+}
+
+/** A request that the application has, and the answer to the one before it where that may still be under way. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly before: ServerResponse | undefined;
+}
+
+/** The refusals of a new listener. */
+export function refusals(): Refusals {
+  /** Answers go out in the order of their requests, so that the latest is also the last. */
+  const latest = new WeakMap<Duplex, Exchange>();
+  const refused = new Set<Duplex>();
+  return {
+    admits(request, response) {
+      if (refused.has(request.socket)) return false;
+      const before = latest.get(request.socket)?.response;
+      latest.set(request.socket, { request, response, before: before === undefined || isSent(before) ? undefined : before });
+      return true;
+    },
+    refuse(connection, as) {
+      if (connection.destroyed || refused.has(connection)) return;
+      refused.add(connection);
+      const close = (): void => void connection.destroy();
+      let waiting = setTimeout(close, TURN_MS).unref();
+      connection.once('close', () => {
+        clearTimeout(waiting);
+        refused.delete(connection);
+      });
+      const end = (text: string): void => {
+        // Not writable: the answer before was to be the connection's last.
+        if (!connection.writable) return;
+        clearTimeout(waiting);
+        waiting = setTimeout(close, LINGER_MS).unref();
+        // A request that is late may yet come whole, and must not be done any more.
+        connection.end(text, as === 'late' ? close : undefined);
+      };
+      const exchange = latest.get(connection);
+      const broken = exchange?.request.complete === false ? exchange : undefined;
+      onceSent(broken === undefined ? exchange?.response : broken.before, () => {
+        if (broken === undefined || !(broken.response.headersSent || broken.request.complete)) end(answerText(as));
+        // It has its own answer: nothing else may be written into that, and nothing more said of the same request.
+        else onceSent(broken.response, () => end(''));
+      });
+    },
+    closeAnswered() {
+      for (const connection of refused) if (connection.writableFinished) connection.destroy();
+    },
+    closeAll() {
+      for (const connection of refused) connection.destroy();
+    },
+  };
+}
+
+/** Whether it has been handed over whole, and Node has done what it does then: ended the connection, or given it to the next answer. */
+const isSent = (response: ServerResponse): boolean => response.writableFinished && response.socket === null;
+
+function onceSent(response: ServerResponse | undefined, then: () => void): void {
+  if (response === undefined || isSent(response)) then();
+  else response.once('finish', then);
+}
+
+/** A whole answer, with the headers that every answer carries. */
+function answerText(as: RefusedAs): string {
+  const [status, error] = ANSWERS[as];
+  const body = JSON.stringify({ error });
+  const headers = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': String(body.length),
+    Connection: 'close',
+    'X-Request-Id': randomUUID(),
+    'Content-Security-Policy': "default-src 'none'",
+    'Referrer-Policy': 'no-referrer',
+    'Strict-Transport-Security': 'max-age=31536000; includeSubDomains',
+    'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'SAMEORIGIN',
+    ...(as === 'starting' ? { 'Retry-After': '1' } : {}),
+  };
+  return `HTTP/1.1 ${status}\r\n${Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${body}`;
+}

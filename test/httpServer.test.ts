@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type Socket, connect } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
+import { suite } from 'uvu';
+import { type Listener, listen } from '../src/httpServer.js';
+import { eventually } from './support/service.js';
+
+interface Asked {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+interface Context {
+  listener: Listener;
+  /** What the application was given, in order. */
+  asked: Asked[];
+}
+
+/** One side of a connection: what it has received so far. */
+interface Caller {
+  readonly socket: Socket;
+  text(): string;
+  /** The status of each answer so far. */
+  statuses(): string[];
+  closed: Promise<void>;
+}
+
+const test = suite<Context>('HTTP listener');
+
+test.before.each(async (context) => {
+  context.asked = [];
+  context.listener = await listen(0, '127.0.0.1');
+  context.listener.serve((request, response) => void context.asked.push({ request, response }));
+});
+test.after.each(({ listener }) => listener.close());
+
+function call({ listener }: Context, text: string, allowHalfOpen = false): Caller {
+  const socket = connect({ port: listener.port, host: '127.0.0.1', allowHalfOpen });
+  let received = '';
+  socket.on('data', (chunk) => (received += chunk.toString('latin1')));
+  socket.on('error', () => undefined);
+  const closed = new Promise<void>((resolve) => {
+    socket.once('close', () => resolve());
+  });
+  socket.write(text);
+  return { socket, text: () => received, statuses: () => [...received.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status = '']) => status), closed };
+}
+
+const post = (body = '{}', more = ''): string => `POST /x HTTP/1.1\r\nHost: x\r\n${more}Content-Length: ${body.length}\r\n\r\n${body}`;
+
+const askedOf = (context: Context, count: number): Promise<Asked[]> => eventually(async () => (context.asked.length >= count ? context.asked : undefined));
+
+/** Answers with this text. */
+function done(asked: Asked | undefined, text: string): void {
+  asked?.response.writeHead(201, { 'Content-Length': text.length }).end(text);
+}
+
+/** Until whatever the listener was about to write at once has come. */
+async function settled(): Promise<void> {
+  for (let count = 0; count < 20; count++) await turn();
+}
+
+test('whatever malformed follows a whole request, this gets its own answer first; then the connection ends', async (context) => {
+  const tails: [tail: string, status: string][] = [
+    ['GARBAGE\r\n\r\n', '400'], ['\0', '400'], ['}', '400'], ['GET /y HTTP/1.1\r\n\r\n', '400'], ['CONNECT y:1 HTTP/1.1\r\nHost: y\r\n\r\n', '404'],
+    [`GET /${'y'.repeat(20_000)} HTTP/1.1\r\nHost: y\r\n\r\n`, '431'], [`GET /y HTTP/1.1\r\nHost: y\r\nX-Long: ${'y'.repeat(20_000)}\r\n\r\n`, '431'],
+  ];
+  for (const [tail, status] of tails) {
+    for (const apart of [false, true]) {
+      context.asked.length = 0;
+      const caller = call(context, apart ? post() : post() + tail);
+      const [first] = await askedOf(context, 1);
+      if (apart) caller.socket.write(tail);
+      await settled();
+      assert.equal(caller.text(), '', JSON.stringify(tail));
+      done(first, 'bought');
+      await caller.closed;
+      assert.deepEqual([caller.statuses(), caller.text().includes('\r\n\r\nbought')], [['201', status], true], JSON.stringify(tail));
+      assert.match(caller.text().split('HTTP/1.1').at(-1) ?? '', /Connection: close\r\n/);
+      assert.equal(context.asked.length, 1);
+    }
+  }
+});
+
+test('of several requests under way each gets its answer, in their order, before the refusal', async (context) => {
+  const caller = call(context, `${post()}${post()}GARBAGE\r\n\r\n`);
+  const [first, second] = await askedOf(context, 2);
+  done(second, 'second');
+  await settled();
+  assert.equal(caller.text(), '');
+  done(first, 'first');
+  await caller.closed;
+  assert.deepEqual(caller.text().match(/first|second|Malformed request\./g), ['first', 'second', 'Malformed request.']);
+});
+
+test('an answer that has begun is finished before the refusal, and nothing is written into it', async (context) => {
+  const caller = call(context, `${post()}GARBAGE\r\n\r\n`);
+  const [first] = await askedOf(context, 1);
+  first?.response.writeHead(200, { 'Content-Length': 10 }).write('12345');
+  await eventually(async () => (caller.text().endsWith('12345') ? true : undefined));
+  first?.response.end('67890');
+  await caller.closed;
+  assert.match(caller.text(), /\r\n\r\n1234567890HTTP\/1\.1 400 /);
+});
+
+test('a request whose own body is malformed is refused behind the answers before it, and is not answered twice', async (context) => {
+  const chunked = 'POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n';
+  const caller = call(context, post() + chunked);
+  const [first] = await askedOf(context, 2);
+  await settled();
+  assert.equal(caller.text(), '');
+  done(first, 'first');
+  await caller.closed;
+  assert.deepEqual(caller.statuses(), ['201', '400']);
+
+  context.asked.length = 0;
+  const early = call(context, chunked.slice(0, -4));
+  const [only] = await askedOf(context, 1);
+  done(only, 'refused early');
+  await eventually(async () => (early.text().includes('refused early') ? true : undefined));
+  early.socket.write('zz\r\n');
+  await early.closed;
+  assert.deepEqual(early.statuses(), ['201']);
+});
+
+test('what follows a refused request is not begun: nobody could be told what came of it', async (context) => {
+  const caller = call(context, `GET /y HTTP/1.1\r\n\r\n${post()}`);
+  await caller.closed;
+  assert.deepEqual([caller.statuses(), context.asked.length], [['400'], 0]);
+});
+
+test('after an answer that was to be the last nothing else is said', async (context) => {
+  const caller = call(context, `${post('{}', 'Connection: close\r\n')}GARBAGE\r\n\r\n`);
+  const [first] = await askedOf(context, 1);
+  done(first, 'bought');
+  await caller.closed;
+  assert.deepEqual(caller.statuses(), ['201']);
+});
+
+test('a caller who has gone before the answer leaves nothing behind', async (context) => {
+  const caller = call(context, `${post()}GARBAGE\r\n\r\n`);
+  const [first] = await askedOf(context, 1);
+  await settled();
+  caller.socket.resetAndDestroy();
+  await new Promise<void>((resolve) => {
+    first?.response.once('close', () => resolve());
+  });
+  done(first, 'bought');
+});
+
+test('stopping waits for no connection that was refused and stays open; one that is reset is no fault of the process', async (context) => {
+  const callers = ['CONNECT y:1 HTTP/1.1\r\nHost: y\r\n\r\n', 'GARBAGE\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n'].map((text) => call(context, text, true));
+  for (const caller of callers) await eventually(async () => (caller.statuses().length > 0 ? true : undefined));
+  for (let count = 0; count < 20; count++) {
+    const reset = call(context, 'CONNECT y:1 HTTP/1.1\r\nHost: y\r\n\r\n');
+    reset.socket.once('connect', () => reset.socket.resetAndDestroy());
+    await reset.closed;
+  }
+  await context.listener.close();
+  for (const caller of callers) {
+    caller.socket.destroy();
+    await caller.closed;
+  }
+});
+
+test.run();
