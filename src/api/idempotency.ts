@@ -10,6 +10,8 @@ import { ERRORS, type ErrorCode, HttpError } from './errors.js';
 
 /** A request that died holds its key so long, milliseconds. */
 const HOLD_MS = 30_000;
+/** How far the clocks of two processes may be apart. */
+const SLACK_MS = 5_000;
 const KEEP_MS = 24 * 3_600_000;
 const MAX_STORED_BYTES = 256 * 1024;
 const MAX_DEPTH = 32;
@@ -83,8 +85,10 @@ export async function takeKey(records: Records, commandId: string, bodyHash: str
       if (entry.bodyHash !== bodyHash) throw new HttpError('idempotency_key_reused');
       if (entry.state === 'done') {
         if (entry.answer.body !== undefined) return entry.answer;
-      } else if (entry.until > now()) {
-        throw new HttpError('request_in_progress', { headers: { 'Retry-After': String(Math.min(5, Math.ceil((entry.until - now()) / 1000))) } });
+      } else {
+        const left = entry.until - now();
+        // More is left than was ever given: the clock has been set back, which must not hold the key for longer.
+        if (left > 0 && left <= HOLD_MS + SLACK_MS) throw new HttpError('request_in_progress', { headers: { 'Retry-After': String(Math.min(5, Math.ceil(left / 1000))) } });
       }
     }
     const running: Entry = { state: 'running', bodyHash, until: now() + HOLD_MS };

@@ -153,4 +153,21 @@ test('a request that died holds its key for 30 s', async () => {
   }
 });
 
+test('a clock that is set back does not hold the key of a request that died for longer; clocks may differ a little', async () => {
+  const store = await service.openStore();
+  try {
+    const start = Date.now();
+    let now = start;
+    const take = (): ReturnType<typeof takeKey> => takeKey(store.records, 'set back', 'hash', () => now);
+    await take();
+    now = start - 5_000;
+    await assert.rejects(take, { message: 'Request in progress.' });
+    now = start - 3_600_000;
+    assert.ok('settle' in (await take()));
+    await assert.rejects(take, { message: 'Request in progress.' });
+  } finally {
+    await store.close();
+  }
+});
+
 test.run();

@@ -5,6 +5,8 @@
 
 /** How long a spent refresh token may come back while its successor is unused: the first answer may have been lost. */
 export const GRACE_MS = 30_000;
+/** How far the clocks of two processes may be apart. */
+const SLACK_MS = 5_000;
 /** How many ranges of ended pairs are kept apart; beyond it the oldest grow together, which ends a few pairs more. */
 const MAX_RANGES = 32;
 
@@ -62,20 +64,26 @@ export function decideRefresh(session: Session, request: RefreshRequest): Refres
     if (!sameClient || now >= session.refresh.expiresAt || over) return { kind: 'refuse' };
     return { kind: 'rotate', next: { ...next, spent: { hash, at: now }, ended: session.ended.filter((range) => range.until > now) } };
   }
-  const lostAnswer = sameClient && hash === session.spent?.hash && now - session.spent.at <= GRACE_MS && !session.used;
+  const lostAnswer = sameClient && hash === session.spent?.hash && isRecent(now - session.spent.at) && !session.used;
   if (!lostAnswer) return { kind: 'revoke' };
   if (over) return { kind: 'refuse' };
   return { kind: 'rotate', next: { ...next, ended: withEnded(session.ended, { from: session.pair, to: session.pair, until: now + request.accessMs }, now) } };
 }
+
+/** Whether a token was spent so short a while ago. Far ahead of now it was not: the clock has been set back, which must not lengthen the grace. */
+const isRecent = (age: number): boolean => age >= -SLACK_MS && age <= GRACE_MS;
 
 /** Whether the access token of this pair still counts. */
 export function pairCounts(session: Session, pair: number): boolean {
   return pair <= session.pair && !session.ended.some((range) => range.from <= pair && pair <= range.to);
 }
 
-/** Whether using this pair's access token must be written down, because the token that it came for might come back. The slack is for clocks that differ. */
+/**
+ * Whether using this pair's access token must be written down, because the token that it came for might come back. Also when that was spent far ahead of now:
+ * a clock that was set back comes there again.
+ */
 export function useMatters(session: Session, pair: number, now: number): boolean {
-  return pair === session.pair && !session.used && session.spent !== null && now - session.spent.at <= GRACE_MS + 5_000;
+  return pair === session.pair && !session.used && session.spent !== null && now - session.spent.at <= GRACE_MS + SLACK_MS;
 }
 
 function withEnded(ended: readonly EndedPairs[], added: EndedPairs, now: number): EndedPairs[] {

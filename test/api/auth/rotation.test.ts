@@ -66,6 +66,15 @@ test('a spent token may come back for 30 seconds while its successor is unused, 
   assert.is(kind(again, 'token 2', 31_001), 'rotate');
 });
 
+test('a clock that is set back does not lengthen the grace, clocks that differ a little take nothing from it', () => {
+  const next = rotated(login, 'token 0', 3_600_000);
+  assert.is(kind(next, 'token 0', 3_595_000), 'rotate');
+  assert.is(kind(next, 'token 0', 3_594_999), 'revoke');
+  assert.is(kind(next, 'token 0', 35_000), 'revoke');
+  // Else the grace would begin once more when the clock comes there again, though the successor was used meanwhile.
+  assert.ok(useMatters(next, 1, START + 35_000));
+});
+
 test('not by another client, and not once the successor was used', () => {
   const next = rotated(login, 'token 0', 1_000);
   assert.is(kind(next, 'token 0', 1_001, 'other'), 'revoke');
