@@ -17,7 +17,10 @@ const MAX_STORED_BYTES = 256 * 1024;
 const MAX_DEPTH = 32;
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** An answer as it is sent again. `body` is JSON text; absent where it was too long to keep: then it is made again from the log. */
+/**
+ * An answer as it is sent again. `body` is JSON text; absent where it was too long to keep, or not to be kept: then it is made again from the log, as far
+ * as the first answer had seen that (its `Gift-Position`).
+ */
 export interface StoredAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -25,14 +28,16 @@ export interface StoredAnswer {
 }
 
 type Entry =
-  | { readonly state: 'running'; readonly bodyHash: string; readonly until: number }
+  | { readonly state: 'running'; readonly bodyHash: string; readonly until: number; readonly first?: StoredAnswer }
   | { readonly state: 'done'; readonly bodyHash: string; readonly answer: StoredAnswer };
 
 /** A key that is held by this request. */
 export interface HeldKey {
-  /** Keeps the outcome for at least 24 hours. */
+  /** The first outcome, without its body: this request only makes the same answer again. */
+  readonly first: StoredAnswer | undefined;
+  /** Keeps the first outcome for at least 24 hours. */
   settle(answer: StoredAnswer): Promise<void>;
-  /** Gives the key back: nothing was decided. */
+  /** Gives the key back: nothing was decided, now. */
   release(): Promise<void>;
 }
 
@@ -80,32 +85,40 @@ export async function takeKey(records: Records, commandId: string, bodyHash: str
   const key = `idempotency:${commandId}`;
   for (;;) {
     const present = await records.get<Entry>(key);
+    let first: StoredAnswer | undefined;
     if (present !== undefined) {
       const entry = present.value;
       if (entry.bodyHash !== bodyHash) throw new HttpError('idempotency_key_reused');
       if (entry.state === 'done') {
         if (entry.answer.body !== undefined) return entry.answer;
+        first = entry.answer;
       } else {
         const left = entry.until - now();
         // More is left than was ever given: the clock has been set back, which must not hold the key for longer.
         if (left > 0 && left <= HOLD_MS + SLACK_MS) throw new HttpError('request_in_progress', { headers: { 'Retry-After': String(Math.min(5, Math.ceil(left / 1000))) } });
+        first = entry.first;
       }
     }
-    const running: Entry = { state: 'running', bodyHash, until: now() + HOLD_MS };
+    const running: Entry = { state: 'running', bodyHash, until: now() + HOLD_MS, ...(first === undefined ? {} : { first }) };
     const version = await records.put(key, running, { expected: present?.version ?? 0, expiresAt: now() + KEEP_MS });
-    if (version !== undefined) return held(records, key, version, bodyHash, now);
+    if (version !== undefined) return held(records, key, version, { bodyHash, first, now });
   }
 }
 
-function held(records: Records, key: string, version: number, bodyHash: string, now: () => number): HeldKey {
+function held(records: Records, key: string, version: number, { bodyHash, first, now }: { bodyHash: string; first: StoredAnswer | undefined; now: () => number }): HeldKey {
+  const keep = async (answer: StoredAnswer): Promise<void> => {
+    const entry: Entry = { state: 'done', bodyHash, answer };
+    await records.put(key, entry, { expected: version, expiresAt: now() + KEEP_MS });
+  };
   return {
+    first,
     async settle({ body, ...answer }) {
       const short = body !== undefined && Buffer.byteLength(body) <= MAX_STORED_BYTES;
-      const entry: Entry = { state: 'done', bodyHash, answer: short ? { ...answer, body } : answer };
-      await records.put(key, entry, { expected: version, expiresAt: now() + KEEP_MS });
+      await keep(first ?? (short ? { ...answer, body } : answer));
     },
     async release() {
-      await records.delete(key, version);
+      if (first === undefined) await records.delete(key, version);
+      else await keep(first);
     },
   };
 }

@@ -80,8 +80,13 @@ export function serve(route: Route, deps: PipelineDeps): RouteHandler {
     call.commandId = keyedCommandId(deps.hash, principal, scopeOf(route, params), key);
     call.bodyHash = bodyHash;
     const taken = await takeKey(deps.records, call.commandId, bodyHash);
-    if (!('settle' in taken)) replay(ctx, taken);
-    else await runKeyed(route, checks, call, ctx, body, deps, taken);
+    if (!('settle' in taken)) {
+      replay(ctx, taken);
+      return;
+    }
+    const firstPosition = deps.positions.parse(taken.first?.headers[POSITION_HEADER]);
+    if (firstPosition !== undefined) call.firstPosition = firstPosition;
+    await runKeyed(route, checks, call, ctx, body, deps, taken);
   };
 }
 
@@ -99,6 +104,7 @@ class RequestCall implements Call {
   commandId: string;
   bodyHash?: string;
   position?: Position;
+  firstPosition?: Position;
   query: Call['query'] = NOTHING;
   body: Call['body'] = NOTHING;
   embeds: readonly string[] = NO_EMBEDS;

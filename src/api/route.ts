@@ -48,6 +48,8 @@ export interface Call {
   readonly bodyHash?: string;
   /** The position that the caller wants to see at least (`Gift-Position`), already waited for. */
   readonly position?: Position;
+  /** What the first answer to this command had seen of the log, where it could not be kept: the same is to be made again, and show nothing that came after. */
+  readonly firstPosition?: Position;
   /** The address that throttling counts by. */
   readonly address: string;
   /** The request's path as it came, without query; its query as it came, without `?`. */

@@ -197,7 +197,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       errors: ['payment_declined', 'payment_needs_authentication', 'invalid_payment_reference', 'cannot_use_payment_method', 'invalid_product', 'receiver_not_found', 'invalid_phone_number'],
       async open(early) {
         const context = contextOf(early, deps.now());
-        const earlier = early.bodyHash === undefined ? undefined : await findPurchase(deps, context);
+        const earlier = early.bodyHash === undefined ? undefined : await findPurchase(deps, context, early.firstPosition);
         return async ({ body, embeds }) => {
           const { payment, purchase } = body as unknown as PurchaseBody;
           const request = {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { fold, type Happened } from '../domain/decider.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
-import { type GiftsPurchased, type Purchase, type PurchaseEvent, type PurchaseReceiver, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import { type GiftsPurchased, type MadePurchase, type PurchaseEvent, type PurchaseReceiver, purchaseAggregate, transactionStream } from '../domain/purchase.js';
 import { Refusal } from '../domain/refusal.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { AccountDocument, PaymentMethodDocument } from '../projections/accounts.js';
@@ -38,7 +38,7 @@ export interface PurchaseRequest {
 /** The transaction as it stands after the wait. */
 export interface Purchased {
   readonly transactionId: string;
-  readonly state: Exclude<Purchase, { status: 'none' }>;
+  readonly state: MadePurchase;
   readonly history: readonly RecordedEvent[];
   /** Of the last event seen. */
   readonly position: Position | undefined;
@@ -48,14 +48,15 @@ export interface Purchased {
 /** The transaction that a command makes. */
 const transactionIdOf = (context: Pick<CommandContext, 'commandId'>): string => idFrom(context.commandId, 'transaction', 128);
 
-/** The transaction that an earlier run of this command made. @throws Refusal `idempotency_key_reused` */
-export async function findPurchase(deps: PurchaseDeps, context: CommandContext): Promise<Purchased | undefined> {
+/** The transaction that an earlier run of this command made; with `upTo`, as it stood with the event there. @throws Refusal `idempotency_key_reused` */
+export async function findPurchase(deps: PurchaseDeps, context: CommandContext, upTo?: Position): Promise<Purchased | undefined> {
   const transactionId = transactionIdOf(context);
   const history = await deps.events.read(transactionStream(transactionId));
   const [first] = history;
   if (first === undefined) return undefined;
   if (first.metadata.bodyHash !== context.bodyHash) throw new Refusal('idempotency_key_reused');
-  return settle(deps, transactionId, true);
+  const last = upTo === undefined ? -1 : history.findLastIndex(({ position }) => position === upTo);
+  return last < 0 ? settle(deps, transactionId, true) : purchasedOf(transactionId, history.slice(0, last + 1), true);
 }
 
 /** Buys. @throws Refusal in the order of decisions 1 (reference, access, product, receivers), UnavailableError */
@@ -69,19 +70,20 @@ export async function purchaseGifts(deps: PurchaseDeps, userId: string, context:
 async function settle(deps: PurchaseDeps, transactionId: string, replayed: boolean): Promise<Purchased> {
   const stream = transactionStream(transactionId);
   const outcome = deps.outcomes.watch(transactionId);
-  const read = async (): Promise<{ history: RecordedEvent[]; state: Purchase }> => {
-    const history = await deps.events.read(stream);
-    return { history, state: fold(purchaseAggregate, history as unknown as Happened<PurchaseEvent>[]) };
-  };
+  const read = async (): Promise<Purchased> => purchasedOf(transactionId, await deps.events.read(stream), replayed);
   try {
-    let found = await read();
-    if (found.state.status === 'pending' && found.state.authentication === undefined && (await outcome.settled(deps.chargeWaitMs))) found = await read();
-    const { history, state } = found;
-    if (state.status === 'none') throw new Error('a purchase was appended and is not there');
-    return { transactionId, state, history, position: history.at(-1)?.position, replayed };
+    const found = await read();
+    const waits = found.state.status === 'pending' && found.state.authentication === undefined;
+    return waits && (await outcome.settled(deps.chargeWaitMs)) ? await read() : found;
   } finally {
     outcome.end();
   }
+}
+
+function purchasedOf(transactionId: string, history: readonly RecordedEvent[], replayed: boolean): Purchased {
+  const state = fold(purchaseAggregate, history as unknown as Happened<PurchaseEvent>[]);
+  if (state.status === 'none') throw new Error('a purchase was appended and is not there');
+  return { transactionId, state, history, position: history.at(-1)?.position, replayed };
 }
 
 async function gather(deps: PurchaseDeps, userId: string, context: CommandContext, request: PurchaseRequest, transactionId: string): Promise<GiftsPurchased['data']> {

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { giftStream } from '../../src/domain/gift.js';
-import { takeKey } from '../../src/api/idempotency.js';
+import { transactionStream } from '../../src/domain/purchase.js';
+import { recordable } from '../../src/commands/context.js';
+import { type HeldKey, takeKey } from '../../src/api/idempotency.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
 import { type Reply, type Service, startService } from '../support/service.js';
 
@@ -129,6 +131,56 @@ test('a purchase too large to keep is made again from the log', async () => {
   const first = await ask();
   assert.equal(first.json.embedded.gifts.length, 400);
   same(first, await ask());
+});
+
+test('a purchase too large to keep is answered as it was the first time, whatever has come of its charge since', async () => {
+  const alone = await startService({ split: false, env: { ROLES: 'api,projector', CHARGE_WAIT_MS: '0' } });
+  try {
+    const token = await alone.userToken('ann');
+    const outcomes = [
+      { type: 'PaymentDeclined', data: { provider: 'simulated', code: 'generic_decline' } },
+      { type: 'PaymentCharged', data: { amount: 104_000, provider: 'simulated', charge_id: 'ch_1' } },
+    ];
+    for (const outcome of outcomes) {
+      const key = newKey();
+      const ask = (): Promise<Reply> => alone.ask('POST', '/api/v2/transactions?embed[]=gifts', { token, key, body: purchaseOf('latte', Array(260).fill({})) });
+      const first = await ask();
+      assert.deepEqual([first.status, first.json.embedded.gifts[0].gift_status], [201, 'pending']);
+      const now = new Date().toISOString();
+      await alone.events.append(transactionStream(first.json.data.id), recordable([outcome], { commandId: newKey(), correlationId: 'test', by: { user: 'test' }, now }), 'any');
+      same(first, await ask());
+      same(first, await ask());
+    }
+  } finally {
+    await alone.close();
+  }
+});
+
+test('making a long answer again forgets nothing of the first, whether it fails or dies', async () => {
+  const store = await service.openStore();
+  try {
+    let now = Date.now();
+    const take = async (): Promise<HeldKey> => {
+      const taken = await takeKey(store.records, 'long', 'hash', () => now);
+      assert.ok('settle' in taken);
+      return taken;
+    };
+    const first = { status: 201, headers: { 'Gift-Position': 'log:1' } };
+    const running = await take();
+    assert.equal(running.first, undefined);
+    await running.settle({ ...first, body: 'x'.repeat(300_000) });
+    const failing = await take();
+    assert.deepEqual(failing.first, first);
+    await failing.release();
+    assert.deepEqual((await take()).first, first);
+    now += 30_001;
+    const last = await take();
+    assert.deepEqual(last.first, first);
+    await last.settle({ status: 402, headers: {}, body: '{}' });
+    assert.deepEqual((await take()).first, first);
+  } finally {
+    await store.close();
+  }
 });
 
 test('a request that died holds its key for 30 s', async () => {
