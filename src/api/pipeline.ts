@@ -253,7 +253,9 @@ function respond(ctx: Context, deps: PipelineDeps, answer: Answer): void {
 }
 
 function replay(ctx: Context, stored: StoredAnswer): void {
-  sendJson(ctx, stored.status, [...Object.entries(stored.headers).flat(), ...REPLAYED], stored.body ?? '');
+  // What is stored may itself be a repeated answer, made again from the log.
+  const { [REPLAYED[0]]: _, ...headers } = stored.headers;
+  sendJson(ctx, stored.status, [...Object.entries(headers).flat(), ...REPLAYED], stored.body ?? '');
 }
 
 const REPLAYED = ['Idempotent-Replayed', 'true'] as const;

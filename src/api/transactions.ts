@@ -98,6 +98,9 @@ function transactionEntity(id: string, transaction: TransactionDocument, giftIds
 
 const locationOf = (id: string): Record<string, string> => ({ Location: `/api/v2/transactions/${id}/gifts` });
 
+/** Of a refusal: an answer that succeeds says by itself that it is a repeated one. */
+const refusalHeaders = (id: string, replayed: boolean): Record<string, string> => ({ ...locationOf(id), ...(replayed ? { 'Idempotent-Replayed': 'true' } : {}) });
+
 const giftIdsOf = (transaction: TransactionDocument): string[] => deriveGiftIds(transaction.seed, transaction.count).map(({ gift_id }) => gift_id);
 
 /** Gift relations of a transaction's: without their `gifts.`. */
@@ -126,14 +129,16 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     return embedded.result();
   };
 
-  const answer = async (id: string, transaction: TransactionDocument, gifts: () => Promise<readonly Shown[]>, embeds: readonly string[], viewer: Viewer): Promise<Answer> => {
+  const answer = async (
+    id: string, transaction: TransactionDocument, gifts: () => Promise<readonly Shown[]>, embeds: readonly string[], viewer: Viewer, replayed = false,
+  ): Promise<Answer> => {
     const headers = locationOf(id);
     const { payment, authentication } = transaction;
     if (payment === 'pending' && authentication !== undefined) {
       const needed = await needsAuthentication({ questions: deps.questions, transactionId: id, authentication, headers, asThingsAre: true });
       if (needed !== undefined) throw needed;
     }
-    if (payment === 'declined') throw new HttpError('payment_declined', { headers });
+    if (payment === 'declined') throw new HttpError('payment_declined', { headers: refusalHeaders(id, replayed) });
     const embedded = await embed(transaction, embeds.length === 0 ? [] : await gifts(), embeds, viewer);
     return { status: 200, headers, body: { data: transactionEntity(id, transaction, giftIdsOf(transaction)), embedded } };
   };
@@ -147,7 +152,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     const { authentication, payment } = transaction;
     if (authentication !== undefined && (replayed || payment === 'pending')) {
       // A repeated purchase is answered as the first was, whatever has come of it.
-      const headers = { ...locationOf(transactionId), ...(replayed ? { 'Idempotent-Replayed': 'true' } : {}) };
+      const headers = refusalHeaders(transactionId, replayed);
       const needed = await needsAuthentication({ questions: deps.questions, transactionId, authentication, headers, asThingsAre: false });
       if (needed !== undefined) throw needed;
     }
@@ -157,7 +162,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       await inSlices<string>(giftsProjection.documentIds(first), (id, index) => void shown.push({ id, gift: giftsProjection.evolve(undefined, first, id, index) }));
       return shown;
     };
-    const made = await answer(transactionId, transaction, gifts, embeds, viewer);
+    const made = await answer(transactionId, transaction, gifts, embeds, viewer, replayed);
     return { ...made, status: 201, replayed, ...(position === undefined ? {} : { position }) };
   };
 

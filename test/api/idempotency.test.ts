@@ -105,9 +105,10 @@ test('of many at once with one key one is done; the others are told to wait, or 
 test('with every stored answer gone, what was appended is found again', async () => {
   const token = await service.userToken('ann');
   const gift = await buyOne(service);
-  const keys = { buy: newKey(), redeem: newKey(), unredeem: newKey(), claim: newKey(), voucher: newKey() };
+  const keys = { decline: newKey(), buy: newKey(), redeem: newKey(), unredeem: newKey(), claim: newKey(), voucher: newKey() };
   const shared = await buyOne(service);
   const all: (() => Promise<Reply>)[] = [
+    () => service.ask('POST', '/api/v2/transactions', { token, key: keys.decline, body: purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' }) }),
     () => service.ask('POST', '/api/v2/transactions?embed[]=gifts', { token, key: keys.buy, body: purchaseOf('latte', [{ user_id: 'bob' }]) }),
     () => redeem(service, gift, 'till-coffee', 'bean-soho', { key: keys.redeem }),
     () => unredeem(service, gift, 'latest', 'till-coffee', { key: keys.unredeem }),
@@ -119,7 +120,10 @@ test('with every stored answer gone, what was appended is found again', async ()
   const store = await service.openStore();
   for (const record of await store.records.list('idempotency:')) await store.records.delete(record.key);
   await store.close();
-  for (const [index, ask] of all.entries()) same(first[index] as Reply, await ask());
+  for (const [index, ask] of all.entries()) {
+    same(first[index] as Reply, await ask());
+    same(first[index] as Reply, await ask());
+  }
   const other = await service.ask('POST', '/api/v2/transactions', { token, key: keys.buy, body: purchaseOf('mocha') });
   refused(other, 422, 'Idempotency key already used with another request.');
 });
