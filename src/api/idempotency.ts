@@ -7,6 +7,7 @@ import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Records } from '../ports/readStore.js';
 import type { Principal } from './auth/principal.js';
 import { ERRORS, type ErrorCode, HttpError } from './errors.js';
+import type { Seen } from './route.js';
 
 /** A request that died holds its key so long, milliseconds. */
 const HOLD_MS = 30_000;
@@ -25,6 +26,8 @@ export interface StoredAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** What the record of it says, left again whenever it is sent again. */
+  readonly seen?: Seen;
 }
 
 type Entry =

@@ -81,6 +81,7 @@ export function serve(route: Route, deps: PipelineDeps): RouteHandler {
     call.bodyHash = bodyHash;
     const taken = await takeKey(deps.records, call.commandId, bodyHash);
     if (!('settle' in taken)) {
+      if (taken.seen !== undefined) await route.seenAgain?.(call, taken.seen);
       replay(ctx, taken);
       return;
     }
@@ -209,10 +210,11 @@ async function runKeyed(route: Route, checks: Checks, call: RequestCall, ctx: Co
     });
     throw error;
   }
-  const { status, headers = {}, body: content } = answer;
+  const { status, headers = {}, body: content, seen } = answer;
   const text = typeof content === 'string' || content instanceof Readable || hasLongList(content) ? undefined : JSON.stringify(content);
   const position = positionHeader(deps, answer);
-  await unlessUnkept(deps, call.requestId, () => key.settle({ status, headers: { ...headers, ...position }, ...(text === undefined ? {} : { body: text }) }));
+  const kept = { status, headers: { ...headers, ...position }, ...(text === undefined ? {} : { body: text }), ...(seen === undefined ? {} : { seen }) };
+  await unlessUnkept(deps, call.requestId, () => key.settle(kept));
   respond(ctx, deps, answer);
 }
 
@@ -239,7 +241,7 @@ function respond(ctx: Context, deps: PipelineDeps, answer: Answer): void {
   if (answer.headers !== undefined) for (const [name, value] of Object.entries(answer.headers)) headers.push(name, value);
   if (position !== undefined) headers.push(POSITION_HEADER, deps.positions.format(position));
   if (answer.replayed === true) headers.push(...REPLAYED);
-  if ((ctx.state as RequestState).noStore === true) headers.push('Cache-Control', 'no-store');
+  if ((ctx.state as RequestState).noStore === true) headers.push(...NO_STORE);
   const content = typeof body === 'string' || body instanceof Readable ? body : jsonBody(body);
   if (typeof content === 'string' && typeof body !== 'string') {
     sendJson(ctx, answer.status, headers, content);
@@ -255,10 +257,12 @@ function respond(ctx: Context, deps: PipelineDeps, answer: Answer): void {
 function replay(ctx: Context, stored: StoredAnswer): void {
   // What is stored may itself be a repeated answer, made again from the log.
   const { [REPLAYED[0]]: _, ...headers } = stored.headers;
-  sendJson(ctx, stored.status, [...Object.entries(headers).flat(), ...REPLAYED], stored.body ?? '');
+  const noStore = (ctx.state as RequestState).noStore === true ? NO_STORE : [];
+  sendJson(ctx, stored.status, [...Object.entries(headers).flat(), ...REPLAYED, ...noStore], stored.body ?? '');
 }
 
 const REPLAYED = ['Idempotent-Replayed', 'true'] as const;
+const NO_STORE = ['Cache-Control', 'no-store'] as const;
 
 /** The errors that any route of this kind may answer, beside its own. */
 export function commonErrors(route: Route): ErrorCode[] {

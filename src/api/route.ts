@@ -3,6 +3,7 @@
  * OpenAPI description are all made from them, so none of these can disagree with another.
  */
 import type { Readable } from 'node:stream';
+import type { AccessRequest } from '../domain/access.js';
 import type { Role } from '../domain/account.js';
 import type { Position } from '../ports/eventStore.js';
 import type { Principal } from './auth/principal.js';
@@ -67,6 +68,12 @@ export type EarlyCall = Omit<Call, 'query' | 'body' | 'bytes' | 'embeds'>;
 /** What answers a checked call. */
 export type Handler = (call: Call) => Promise<Answer>;
 
+/** Who saw what: what the record of an answer says (decisions 11). */
+export interface Seen {
+  readonly request: AccessRequest;
+  readonly count: number;
+}
+
 /** What a handler answers. */
 export interface Answer {
   readonly status: number;
@@ -77,6 +84,8 @@ export interface Answer {
   readonly position?: Position;
   /** This answer was made from what an earlier request with the same key had appended: sent as `Idempotent-Replayed: true`. */
   readonly replayed?: boolean;
+  /** What its record says; the record is left by whoever answers so, and by the route's `seenAgain` when the answer is sent again. */
+  readonly seen?: Seen;
 }
 
 /** One endpoint, as it is described; `Route` adds what answers it. */
@@ -125,7 +134,10 @@ export interface RouteDescription {
  * One endpoint. `handle` answers a call that has been checked. A route whose 404 or 403 come before the checks of body and query (decisions 1)
  * has `open` instead: it finds the entity, refuses the caller, and gives what then handles the call.
  */
-export type Route = RouteDescription & ({ readonly handle: Handler; readonly open?: never } | { readonly open: (call: EarlyCall) => Promise<Handler>; readonly handle?: never });
+export type Route = RouteDescription & {
+  /** Leaves the record of an answer that was given before, and is about to be sent again for its idempotency key. @throws UnavailableError: then it is not sent */
+  readonly seenAgain?: (call: EarlyCall, seen: Seen) => Promise<void>;
+} & ({ readonly handle: Handler; readonly open?: never } | { readonly open: (call: EarlyCall) => Promise<Handler>; readonly handle?: never });
 
 /** Whether callers may send an idempotency key and a position with this path: what the service does for its callers and for those who keep it running. */
 export const takesKeys = (path: string): boolean => path.startsWith('/api/v2/') || path.startsWith('/ops/');

@@ -11,7 +11,7 @@ import type { AccessRecorder, Asker, BegunExport } from '../../commands/recordAc
 import type { Position } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
 import { contextOf } from '../giftDeps.js';
-import type { Answer, Call, Route, RouteDescription, Schema } from '../route.js';
+import type { Answer, Call, EarlyCall, Route, RouteDescription, Schema } from '../route.js';
 
 /** A call that only watches is recorded once in so long, in ms. */
 const WATCHED_MS = 60_000;
@@ -82,16 +82,21 @@ export function opsRoute(access: AccessRecorder, { roles, personal, watched, unr
       const reason = reasonOf(call);
       if (showsPersonal && reason === null) throw new HttpError('schema', { message: 'reason is required with personal' });
       const request: AccessRequest = { what: `${description.method} ${description.path}`, asked: askedOf(call, unrecorded), personal: showsPersonal, reason };
-      const { by } = contextOf(call, '');
-      const asker: Asker = { by, requestId: call.requestId };
+      const asker = askerOf(call);
       let begun: BegunExport | undefined;
       const answer = await handle(call, { personal: showsPersonal }, async () => (begun = await access.begin(asker, request)));
       if ('records' in answer) return streamed(access, asker, request, answer);
-      if (begun === undefined) await (lately ?? always)([by, request], async () => access.seen(asker, request, answer.shown));
-      const { shown: _, ...rest } = answer;
-      return rest;
+      if (begun === undefined) await (lately ?? always)([asker.by, request], async () => access.seen(asker, request, answer.shown));
+      const { shown: count, ...rest } = answer;
+      return { ...rest, seen: { request, count } };
     },
+    seenAgain: async (call, { request, count }) => access.seen(askerOf(call), request, count),
   };
+}
+
+function askerOf(call: EarlyCall): Asker {
+  const { by } = contextOf(call, '');
+  return { by, requestId: call.requestId };
 }
 
 function withPersonal(query: Schema | undefined): Schema {

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type Koa from 'koa';
 import { suite } from 'uvu';
 import type { Principal } from '../../../src/api/auth/principal.js';
-import { type OpsRoute, type OpsStream, opsRoute } from '../../../src/api/ops/frame.js';
+import { HttpError } from '../../../src/api/errors.js';
+import { type OpsRoute, type OpsStream, opsRoute, reasonProperty } from '../../../src/api/ops/frame.js';
 import { describedErrors, openApiDocument } from '../../../src/api/openapi.js';
 import { positionGate } from '../../../src/api/positions.js';
 import { httpApplication } from '../../../src/api/server.js';
@@ -135,6 +136,33 @@ test('a reason in a body is recorded beside what was told', async () => {
   assert.equal((await ask('/ops/things/7', 'POST', { reason: ' late ', days: 3 })).status, 200);
   const [event] = events.log;
   assert.deepEqual(event?.data, { what: 'POST /ops/things/:id', asked: { id: '7', days: 3 }, personal: false, reason: 'late', count: 2 });
+});
+
+test('an answer that is sent again for its key is recorded as the first time, kept by nobody on the way, and not sent where it cannot be recorded', async () => {
+  const body = { type: 'object', additionalProperties: false, properties: { reason: reasonProperty, secret: { type: 'string' } } };
+  let done = 0;
+  const ask = await served(route({ method: 'POST', body, unrecorded: ['secret'], handle: async () => ({ status: 200, body: { done: ++done }, shown: 2 }) }));
+  const again = (id: string): Promise<Reply> => request(`${ask.url}/ops/things/7`, 'POST', { key: 'again', body: { reason: 'ticket 9', secret: 'x' }, headers: { 'x-request-id': id } });
+  for (const id of ['first', 'second']) {
+    const reply = await again(id);
+    assert.deepEqual([reply.status, reply.json, reply.headers.get('cache-control'), reply.headers.get('idempotent-replayed')], [200, { done: 1 }, 'no-store', id === 'first' ? null : 'true']);
+  }
+  const [first, second] = events.log;
+  assert.deepEqual(second?.data, { what: 'POST /ops/things/:id', asked: { id: '7' }, personal: false, reason: 'ticket 9', count: 2 });
+  assert.deepEqual([first?.data, first?.metadata.requestId, second?.metadata.requestId], [second?.data, 'first', 'second']);
+  events.beforeAppend = () => {
+    throw new UnavailableError('down');
+  };
+  assert.equal((await again('third')).status, 503);
+});
+
+test('a refusal that is sent again for its key is kept by nobody on the way, and leaves no record as the first left none', async () => {
+  const ask = await served(route({ method: 'POST', handle: async () => Promise.reject(new HttpError('gift_not_found')) }));
+  for (const replayed of [null, 'true']) {
+    const reply = await request(`${ask.url}/ops/things/7`, 'POST', { key: 'again' });
+    assert.deepEqual([reply.status, reply.headers.get('cache-control'), reply.headers.get('idempotent-replayed')], [404, 'no-store', replayed]);
+  }
+  assert.equal(events.log.length, 0);
 });
 
 test('what changes anything is recorded before it is begun, and not without; its end once it is over, whatever was answered', async () => {
