@@ -73,7 +73,8 @@ function outermost(logger: Logger, router: Router | undefined, onAnswer: OnAnswe
     const asked = ctx.headers['x-request-id'];
     state.requestId = typeof asked === 'string' && REQUEST_ID.test(asked) ? asked : randomUUID();
     try {
-      const found = router?.find(ctx.method, ctx.path);
+      const path = pathOf(ctx);
+      const found = router?.find(ctx.method, path);
       await (found === undefined ? next() : found.answer(ctx, found.params));
     } catch (error) {
       answerError(ctx, error, logger);
@@ -93,6 +94,19 @@ function outermost(logger: Logger, router: Router | undefined, onAnswer: OnAnswe
       'request',
     );
   };
+}
+
+/** The request's path. @throws HttpError `not_found` for a target that can't be read: an absolute one whose host is none (RFC 9112 3.2.2). Nothing of ours is there. */
+function pathOf(ctx: Context): string {
+  // Koa's type says nothing of null.
+  let path: string | null = null;
+  try {
+    ({ path } = ctx);
+  } catch {
+    // As one without a path.
+  }
+  if (path === null) throw new HttpError('not_found');
+  return path;
 }
 
 function callerOf({ principal }: RequestState): object {

@@ -209,6 +209,13 @@ test('paths', async () => {
     assert.equal(reply.headers.get('set-cookie'), undefined);
     if (/passwd|package/.test(path)) assert.equal(reply.status, 404, path);
   }
+  for (const target of ['http://[/healthz', 'http://', 'http://xn--/healthz', 'https://\u00ad{&', 'x://\u0080', 'x://y', '//a@[#']) {
+    for (const method of ['GET', 'POST']) {
+      // What the parser takes names nothing of ours; the rest is malformed.
+      const reply = await raw(requestText(method, target));
+      assert.ok(reply !== undefined && [400, 404].includes(reply.status), `${method} ${target} ${reply?.status}`);
+    }
+  }
   assert.equal((await raw(requestText('OPTIONS', '*')))?.status, 404);
   assert.equal((await raw(requestText('GET', `/${'x'.repeat(20_000)}`)))?.status, 431);
 });
