@@ -38,6 +38,8 @@ export async function listen(port: number, host: string): Promise<Listener> {
     request.resume();
   };
   const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 60_000, requireHostHeader: false }, receive);
+  // Who has said all and sends FIN, as `nc -N` and some tills do, still waits for the answer: Node would close the connection before it.
+  Object.assign(server, { httpAllowHalfOpen: true });
   // An `Expect` that is not understood may be ignored (RFC 9110 10.1.1). Node's own refusal has no body.
   server.on('checkExpectation', receive);
   server.on('connect', (_, socket) => {

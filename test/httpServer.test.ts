@@ -149,6 +149,24 @@ test('a caller who has gone before the answer leaves nothing behind', async (con
   done(first, 'bought');
 });
 
+test('whoever closes their side after the request gets the answer, and then the connection ends', async (context) => {
+  for (const [text, count] of [[post(), 1], [post() + post(), 2]] as const) {
+    context.asked.length = 0;
+    const caller = call(context, text, true);
+    caller.socket.end();
+    const asked = await askedOf(context, count);
+    const [first] = asked;
+    await eventually(async () => (first?.request.socket.readableEnded === true ? true : undefined));
+    for (const one of asked) done(one, 'bought');
+    await caller.closed;
+    assert.deepEqual(caller.statuses(), Array(count).fill('201'));
+  }
+  const broken = call(context, post().slice(0, -1), true);
+  broken.socket.end();
+  await broken.closed;
+  assert.deepEqual(broken.statuses(), ['400']);
+});
+
 test('stopping waits for no connection that was refused and stays open; one that is reset is no fault of the process', async (context) => {
   const callers = ['CONNECT y:1 HTTP/1.1\r\nHost: y\r\n\r\n', 'GARBAGE\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n'].map((text) => call(context, text, true));
   for (const caller of callers) await eventually(async () => (caller.statuses().length > 0 ? true : undefined));

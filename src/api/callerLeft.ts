@@ -12,13 +12,23 @@ export class CallerLeftError extends Error {
 /** What the access log and the metrics show in place of a status that nobody got, as nginx does. */
 export const CALLER_LEFT = 499;
 
-/** Aborted, with CallerLeftError, when the connection closes before the answer has been sent. */
+/**
+ * Aborted, with CallerLeftError, when the connection closes before the answer has been sent, or the caller says that nothing more will come: whoever goes
+ * away can't be told from whoever only sends no more before the answer is written, and what takes long is made for those alone who surely still wait.
+ */
 export function callerLeft(response: ServerResponse): AbortSignal {
   const leaving = new AbortController();
   const leave = (): void => {
     if (!response.writableFinished) leaving.abort(new CallerLeftError());
   };
-  if (response.closed) leave();
-  else response.once('close', leave);
+  const { socket } = response.req;
+  if (response.closed || socket.readableEnded) leave();
+  else {
+    socket.once('end', leave);
+    response.once('close', () => {
+      socket.off('end', leave);
+      leave();
+    });
+  }
   return leaving.signal;
 }

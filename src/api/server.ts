@@ -118,6 +118,8 @@ function answerError(ctx: Context, error: unknown, logger: Logger): void {
   if (error instanceof CallerLeftError) {
     ctx.respond = false;
     ctx.status = CALLER_LEFT;
+    // Whoever only sends no more must not wait for what will never come.
+    ctx.res.destroy();
     return;
   }
   const told = answerOf(error);

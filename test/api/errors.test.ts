@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import pino from 'pino';
 import { suite } from 'uvu';
+import { CallerLeftError } from '../../src/api/callerLeft.js';
 import { ERRORS, HttpError, answerOf as toldOf } from '../../src/api/errors.js';
 import { application } from '../../src/api/server.js';
 import { Refusal } from '../../src/domain/refusal.js';
@@ -378,6 +381,21 @@ test('what was not foreseen is told to the log alone, with the request’s id', 
     const unavailable = await request(`http://127.0.0.1:${listener.port}/`, 'GET');
     checked(answerOf(unavailable));
     refused(unavailable, 503, 'Service unavailable.');
+  } finally {
+    await listener.close();
+  }
+});
+
+test('a caller taken to have left gets nothing, and does not wait for it: the connection ends', async () => {
+  const listener = await listen(0, '127.0.0.1');
+  try {
+    listener.serve(application(pino({ level: 'silent' }), [() => Promise.reject(new CallerLeftError())]).callback());
+    const socket = connect({ port: listener.port, host: '127.0.0.1', allowHalfOpen: true });
+    socket.end(requestText('GET', '/'));
+    let answered = false;
+    socket.on('data', () => (answered = true));
+    await once(socket, 'close');
+    assert.equal(answered, false);
   } finally {
     await listener.close();
   }
