@@ -1,5 +1,6 @@
 /** Reads a request's body: its type (415), its size (413), its syntax (400), in this order (decisions 1). */
 import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
 import parser from 'koa-bodyparser';
 import type { Context } from 'koa';
 import { HttpError } from './errors.js';
@@ -35,12 +36,35 @@ function announcesBody(ctx: Context): boolean {
   return ctx.request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
+/** Whether a body without a length turns out to have no bytes. What has come stays to be read. */
+async function isEmpty(request: IncomingMessage): Promise<boolean> {
+  if (request.headers['content-length'] !== undefined) return false;
+  return new Promise((resolve, reject) => {
+    const look = (): void => {
+      const first = request.read() as Buffer | null;
+      if (first === null) return;
+      request.off('readable', look).off('end', none).off('error', reject);
+      request.unshift(first);
+      resolve(false);
+    };
+    const none = (): void => resolve(true);
+    request.on('readable', look).once('end', none).once('error', reject);
+  });
+}
+
+/** Names of codings have no case, and `x-gzip` is `gzip` (RFC 9110 8.4.1): what decodes them knows the plain names only. */
+function normaliseCoding(ctx: Context): void {
+  const coding = ctx.req.headers['content-encoding']?.toLowerCase();
+  if (coding !== undefined) ctx.req.headers['content-encoding'] = coding === 'x-gzip' ? 'gzip' : coding;
+}
+
 /**
  * The parsed body; `undefined` where it is optional and absent. It may be any JSON value.
  * @throws HttpError `unsupported_content_type`, `request_too_large`, `malformed_json`
  */
 export async function readBody(ctx: Context, rules: BodyRules): Promise<unknown> {
-  if (rules.optional && !announcesBody(ctx)) return undefined;
+  if (rules.optional && (!announcesBody(ctx) || (await isEmpty(ctx.req)))) return undefined;
+  normaliseCoding(ctx);
   const taken = rules.form ? ['application/json', 'application/x-www-form-urlencoded'] : ['application/json'];
   const charset = ctx.request.charset.toLowerCase();
   if (announcesBody(ctx) ? typeof ctx.request.is(taken) !== 'string' : !taken.includes(ctx.request.type.toLowerCase())) throw new HttpError('unsupported_content_type');
@@ -78,6 +102,7 @@ export async function readBytes(ctx: Context): Promise<Buffer> {
     ctx.req.resume();
     throw new HttpError(code);
   };
+  normaliseCoding(ctx);
   if (isCompressed(ctx)) refuse('unsupported_content_type');
   if (Number(ctx.request.headers['content-length'] ?? 0) > LIMIT_BYTES) refuse('request_too_large');
   await new Promise<void>((resolve, reject) => {

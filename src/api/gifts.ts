@@ -52,6 +52,8 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       description: 'Makes the caller the owner of a gift that was bought without a receiver; the first wins. The owner again gets the gift again.',
       tag: 'Gifts',
       caller: 'user',
+      body: { title: 'Claim', type: 'object', additionalProperties: false },
+      bodyOptional: true,
       params: GIFT_PARAM,
       giftParam: 'giftId',
       answers: [{ status: 200, description: 'The gift, now the caller’s.', schema: dataSchema(giftSchema), example: { data: giftExample } }],

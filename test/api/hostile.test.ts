@@ -352,13 +352,37 @@ test('after a body was refused the same connection goes on', async () => {
   }
 });
 
-test('a POST without a body ignores one that is sent', async () => {
-  for (const body of ['{', '{"user_id":"cat"}', Buffer.alloc(2_000_000)]) {
-    const shared = await buyOne(service);
-    const reply = await service.ask('POST', `/api/v2/gifts/${shared}/claim`, { token: await service.userToken('bob'), body });
-    checked(answerOf(reply));
-    assert.deepEqual([reply.status, reply.json.data.receiver_id], [200, 'bob']);
+test('a claim takes no field, and looks at a body as any other POST does', async () => {
+  const shared = await buyOne(service);
+  const claim = (body?: unknown, more: Parameters<typeof ask>[3] = {}): Promise<Reply> => ask('POST', `/api/v2/gifts/${shared}/claim`, body, more);
+  refused(await claim('hello', { headers: { 'content-type': 'text/plain' } }), 415, 'Unsupported content type.');
+  refused(await claim(Buffer.alloc(2_000_000)), 413, 'Request too large.');
+  refused(await claim('{'), 400, 'Malformed JSON.');
+  refused(await claim('{"user_id":"cat"}'), 422, 'user_id is not a known field');
+  assert.equal((await claim(undefined, { key: 'claim' })).json.data.receiver_id, 'ann');
+  assert.equal((await claim({}, { key: 'claim' })).headers.get('idempotent-replayed'), 'true');
+  refused(await claim({ x: 1 }, { key: 'claim' }), 422, 'Idempotency key already used with another request.');
+});
+
+test('an optional body that is sent in chunks and has none is as one that was not sent; one that has some is read', async () => {
+  const path = `/api/v2/gifts/${await buyOne(service)}/voucher/claimed`;
+  for (const type of [{}, { 'Content-Type': 'application/json' }, { 'Content-Type': 'text/plain' }]) {
+    const head = requestText('POST', path, { ...bearer(), ...type, 'Transfer-Encoding': 'chunked' });
+    assert.equal((await raw([head, '0\r\n\r\n'], { pauseMs: 5 }))?.status, 200);
+    assert.equal((await raw(`${head}0\r\n\r\n`))?.status, 200);
   }
+  const json = requestText('POST', path, { ...bearer(), 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' });
+  for (const parts of [['1\r\n{\r\n', '10\r\n"segmentId":"x"}\r\n0\r\n\r\n'], ['1\r\n{\r\n10\r\n"segmentId":"x"}\r\n0\r\n\r\n']]) {
+    assert.equal(errorOf(await raw([json, ...parts], { pauseMs: 5 })), 'Invalid segment.');
+    assert.equal(errorOf(await raw(json + parts.join(''))), 'Invalid segment.');
+  }
+});
+
+test('names of content codings have no case', async () => {
+  const body = gzipSync('{"location_id":"nowhere"}');
+  const path = `/api/v2/gifts/${gift}/redemptions`;
+  for (const coding of ['gzip', 'GZIP', 'X-GZip']) refused(await ask('POST', path, body, { headers: { 'content-encoding': coding } }), 422, 'Invalid location.');
+  refused(await ask('POST', path, '{"location_id":"nowhere"}', { headers: { 'content-encoding': 'Identity' } }), 422, 'Invalid location.');
 });
 
 test('identifiers that look like others do not reach other gifts', async () => {
