@@ -4,7 +4,7 @@ import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { giftStream } from '../../src/domain/gift.js';
 import { transactionStream } from '../../src/domain/purchase.js';
 import { recordable } from '../../src/commands/context.js';
-import { type HeldKey, takeKey } from '../../src/api/idempotency.js';
+import { type HeldKey, bodyHashOf, takeKey } from '../../src/api/idempotency.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
 import { type Reply, type Service, startService } from '../support/service.js';
 
@@ -45,6 +45,14 @@ test('another body with the same key is refused; the order of its fields does no
   const first = await service.ask('POST', '/api/v2/transactions', { token, key, body });
   same(first, await service.ask('POST', '/api/v2/transactions/', { token, key, body: { purchase: body.purchase, payment: body.payment } }));
   refused(await service.ask('POST', '/api/v2/transactions', { token, key, body: purchaseOf('mocha') }), 422, 'Idempotency key already used with another request.');
+});
+
+test('bodies that differ hash apart, a list from the object of such fields too; those that stand in the log hash as ever', () => {
+  const lists = [[['location_id', 'nowhere'], ['', '{}']], [['location_id', 'nowhere'], ['', '{}'], '[]'], [['location_id', 'nowhere'], ['', '{}'], '[]', '[]']];
+  const bodies = [{ location_id: 'nowhere' }, ...lists, {}, [], [['', '{}']], [[]], [{}], [[['', '{}']]], ['[]'], [[], '[]'], { a: {} }, { a: [['', '{}']] }, { a: [] }];
+  assert.equal(new Set(bodies.map(bodyHashOf)).size, bodies.length);
+  const body = { embed: ['gifts'], payment: { reference: 'pm_card_visa', method: 'card' }, purchase: { type: 'gift', reference: 'latte', receivers: [{ user_id: 'bob' }, {}] } };
+  assert.equal(bodyHashOf(body), 'eVDnDboqIwQbsY3tqgOgo2jpoeBLf14duDwdxi0K5m8');
 });
 
 test('a key is the caller’s and the route’s own', async () => {
