@@ -106,7 +106,9 @@ test('the page allows nothing inline and nothing from elsewhere', async ({ base 
 });
 
 test('a trailing slash leads to the page', async ({ base }) => {
+  const head = await fetch(`${base}/docs/`, { method: 'HEAD', redirect: 'manual' });
   const response = await fetch(`${base}/docs/`, { redirect: 'manual' });
+  assert.equal([head.status, head.headers.get('location')], [response.status, response.headers.get('location')]);
   assert.is(response.status, 302);
   assert.is(new URL(response.headers.get('location') ?? '', `${base}/docs/`).pathname, '/docs');
 });
