@@ -36,19 +36,20 @@ function announcesBody(ctx: Context): boolean {
   return ctx.request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
 }
 
-/** Whether a body without a length turns out to have no bytes. What has come stays to be read. */
+/** Whether a body without a length turns out to have no bytes. What has come stays to be read. @throws HttpError `malformed_json` when it breaks off */
 async function isEmpty(request: IncomingMessage): Promise<boolean> {
   if (request.headers['content-length'] !== undefined) return false;
   return new Promise((resolve, reject) => {
     const look = (): void => {
       const first = request.read() as Buffer | null;
       if (first === null) return;
-      request.off('readable', look).off('end', none).off('error', reject);
+      request.off('readable', look).off('end', none).off('error', broken);
       request.unshift(first);
       resolve(false);
     };
     const none = (): void => resolve(true);
-    request.on('readable', look).once('end', none).once('error', reject);
+    const broken = (): void => reject(new HttpError('malformed_json'));
+    request.on('readable', look).once('end', none).once('error', broken);
   });
 }
 
