@@ -53,6 +53,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       tag: 'Gifts',
       caller: 'user',
       body: { title: 'Claim', type: 'object', additionalProperties: false },
+      bodyExample: {},
       bodyOptional: true,
       params: GIFT_PARAM,
       giftParam: 'giftId',
