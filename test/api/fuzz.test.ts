@@ -230,7 +230,7 @@ test('every answer is one that the description says, whatever is asked', async (
           statuses.add(reply.status);
           hold(operation, made, reply);
         }),
-        { seed: SEED + index + round * operations.length, numRuns: operation.method === 'GET' ? RUNS.read : RUNS.write, endOnFailure: true, unbiased: round > 0 },
+        { seed: SEED + index + round * operations.length, numRuns: operation.method === 'GET' ? RUNS.read : RUNS.write, endOnFailure: true, unbiased: round > 0, includeErrorInReport: true },
       );
     }
     if (success()) succeeded.push(name);
