@@ -1,4 +1,4 @@
-/** The present as events and answers spell it. */
+/** The present as events and answers spell it, and how far it can be trusted. */
 
 let lastMs = Number.NaN;
 let lastTime = '';
@@ -12,3 +12,6 @@ export function currentTime(): string {
   }
   return lastTime;
 }
+
+/** How far the clocks of two processes may be apart, milliseconds. */
+export const CLOCK_SLACK_MS = 5_000;

@@ -3,6 +3,7 @@
  * the log: that a request with the key is running, and the answers to give again, refusals among them.
  */
 import { createHash, randomUUID } from 'node:crypto';
+import { CLOCK_SLACK_MS } from '../clock.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Records } from '../ports/readStore.js';
 import type { Principal } from './auth/principal.js';
@@ -11,8 +12,6 @@ import type { Seen } from './route.js';
 
 /** A request that died holds its key so long, milliseconds. */
 const HOLD_MS = 30_000;
-/** How far the clocks of two processes may be apart. */
-const SLACK_MS = 5_000;
 const KEEP_MS = 24 * 3_600_000;
 const MAX_STORED_BYTES = 256 * 1024;
 const MAX_DEPTH = 32;
@@ -103,7 +102,7 @@ export async function takeKey(records: Records, commandId: string, bodyHash: str
       } else {
         const left = entry.until - now();
         // More is left than was ever given: the clock has been set back, which must not hold the key for longer.
-        if (left > 0 && left <= HOLD_MS + SLACK_MS) throw new HttpError('request_in_progress', { headers: { 'Retry-After': String(Math.min(5, Math.ceil(left / 1000))) } });
+        if (left > 0 && left <= HOLD_MS + CLOCK_SLACK_MS) throw new HttpError('request_in_progress', { headers: { 'Retry-After': String(Math.min(5, Math.ceil(left / 1000))) } });
         first = entry.first;
       }
     }

@@ -32,7 +32,10 @@ export function recordable(events: readonly DomainEvent[], context: CommandConte
     by: context.by,
     ...(context.simulated === undefined ? {} : { simulated: context.simulated }),
   };
-  return events.map(({ type, data }) => ({ id: randomUUID(), type, at: context.now, data, metadata: { ...metadata, ...schemaNote(type, upcasters) } }));
+  return events.map(({ type, data }) => {
+    const note = schemaNote(type, upcasters);
+    return { id: randomUUID(), type, at: context.now, data, metadata: note.schema === undefined ? metadata : { ...metadata, ...note } };
+  });
 }
 
 /**

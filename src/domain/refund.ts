@@ -62,15 +62,7 @@ export type RefundRefused = DomainEvent<'RefundRefused', {
  * The provider had taken the attempt on, and could not deliver it: the money is not the buyer's. `code` is the provider's. The gifts stay cancelled, and a person must
  * see to it, as where it was refused.
  */
-export type RefundFailed = DomainEvent<'RefundFailed', {
-  readonly refund_id: string;
-  readonly attempt: number;
-  readonly gift_ids: readonly string[];
-  readonly amount: number;
-  readonly provider: string;
-  readonly refund_ref: string;
-  readonly code: string;
-}>;
+export type RefundFailed = DomainEvent<'RefundFailed', GiftsRefunded['data'] & { readonly code: string }>;
 
 /** Not one of the gifts could be cancelled: nothing is given back. */
 export type NothingRefunded = DomainEvent<'NothingRefunded', { readonly refund_id: string; readonly kept: Kept }>;
@@ -194,9 +186,9 @@ export function settleRefund(
 }
 
 /** The provider says that it could not deliver an attempt: noted once, for the present attempt, also where its answer has not been recorded yet. */
-export function failRefund(refund: Refund | undefined, failed: Pick<RefundFailed['data'], 'attempt' | 'provider' | 'refund_ref' | 'code'>): (RefundFailed | RefundRefused)[] {
+export function failRefund(refund: Refund | undefined, failed: Pick<RefundFailed['data'], 'attempt' | 'provider' | 'refund_ref' | 'code'>): RefundEvent[] {
   if (refund === undefined || !('started' in refund) || refund.started.attempt !== failed.attempt) return [];
-  if (refund.status !== 'refunded') return settleRefund(refund, { outcome: 'refused', ...failed }) as RefundRefused[];
+  if (refund.status !== 'refunded') return settleRefund(refund, { outcome: 'refused', ...failed });
   const { refund_id, gift_ids, amount } = refund.started;
   return [{ type: 'RefundFailed', data: { refund_id, gift_ids, amount, ...failed } }];
 }

@@ -28,8 +28,12 @@ interface InHand {
   again: Job | undefined;
   /** Ends the wait for the next attempt; `undefined` while it runs or stands in line. */
   wake: (() => void) | undefined;
-  /** Since when it fails (milliseconds since the epoch), and how many attempts were before that. What a limit of our own holds back does not fail. */
-  failing: { readonly since: number; readonly before: number };
+}
+
+/** Since when a job fails (milliseconds since the epoch), and how many attempts were before that. What a limit of our own holds back does not fail. */
+interface Failing {
+  readonly since: number;
+  readonly before: number;
 }
 
 /** What it works with. */
@@ -86,9 +90,10 @@ export function jobRunner({ writer, logger, now, patience, tally, mayAct, signal
     logger.error({ step, entity: entity.slice(0, 6), cause: why }, 'parked: it could not be done');
   };
 
-  const attempt = (job: Job, own: InHand, number: number): void => {
+  const begin = (job: Job, own: InHand): void => attempt(job, own, 1, { since: now(), before: 0 });
+
+  const attempt = (job: Job, own: InHand, number: number, failing: Failing): void => {
     own.again = undefined;
-    if (number === 1) own.failing = { since: now(), before: 0 };
     job.pool.add(job.transactionId, async () => {
       let again: { waitMs: number } | { cause: string } | undefined;
       let held = false;
@@ -98,7 +103,7 @@ export function jobRunner({ writer, logger, now, patience, tally, mayAct, signal
       } catch (error) {
         if (signal.aborted) return;
         if (!(error instanceof NotYetError)) tally.failed(job.parkAs.step);
-        again = afterFailure(error, number - own.failing.before, now() - own.failing.since, patience, Math.random());
+        again = afterFailure(error, number - failing.before, now() - failing.since, patience, Math.random());
         held = error instanceof LaterError && error.held;
         if (number === 1 && !(error instanceof NotYetError)) logger.warn({ err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) }, 'not done at the first attempt');
       }
@@ -108,7 +113,7 @@ export function jobRunner({ writer, logger, now, patience, tally, mayAct, signal
         logger.warn({ err: error }, 'not parked yet');
         again = { waitMs: patience.retryAtMostMs };
       }
-      if (own.again !== undefined) return attempt(own.again, own, 1);
+      if (own.again !== undefined) return begin(own.again, own);
       if (again === undefined || 'cause' in again) {
         inHand.delete(job.key);
         tally.done(job.parkAs.step);
@@ -121,8 +126,7 @@ export function jobRunner({ writer, logger, now, patience, tally, mayAct, signal
         own.wake = undefined;
         clearTimeout(wait);
         waits.delete(wait);
-        if (held) own.failing = { since: now(), before: number };
-        attempt(own.again ?? job, own, number + 1);
+        attempt(own.again ?? job, own, number + 1, held ? { since: now(), before: number } : failing);
       };
       return undefined;
     });
@@ -130,10 +134,10 @@ export function jobRunner({ writer, logger, now, patience, tally, mayAct, signal
 
   const takeOn = (job: Job): void => {
     if (signal.aborted || inHand.has(job.key)) return;
-    const own: InHand = { again: undefined, wake: undefined, failing: { since: now(), before: 0 } };
+    const own: InHand = { again: undefined, wake: undefined };
     inHand.set(job.key, own);
     tally.takenOn(job.parkAs.step);
-    attempt(job, own, 1);
+    begin(job, own);
   };
 
   return {

@@ -43,14 +43,14 @@ export async function settleLateMoney(deps: LateMoneyDeps, transactionId: string
   for (let race = 0; race < RACES; race++) {
     const at = await read(deps.events, transactionId);
     const step = lateMoneySteps(lateMoneyOf(at.purchase)).find((one) => one.key === key);
-    deps.mayAct();
-    const event = step === undefined ? await answerAgain(deps, at, retried && key === PROVIDER_REFUND_KEY) : await answerTo(deps, at, step);
-    if (step === undefined && event === undefined) {
-      if (retried && key === PROVIDER_REFUND_KEY && at.settled !== undefined && fallsShort(at.settled)) short = at.settled;
+    const before = retried && key === PROVIDER_REFUND_KEY ? at.settled : undefined;
+    const event = step === undefined ? await answerAgain(deps, at, before) : await answerTo(deps, at, step);
+    if (event === undefined) {
+      if (step !== undefined) continue;
+      if (before !== undefined && fallsShort(before)) short = before;
       if (short !== undefined) throw new GiveUpError(shortfallCause(short));
       return;
     }
-    if (event === undefined) continue;
     const reason = { commandId: `late-money-${transactionId}-${key}`, cause: at.last };
     const appended = await deps.writer.append(transactionStream(transactionId), event, at.last.revision, reason);
     if (appended !== undefined && event.type === 'ProviderRefundSettled') short = fallsShort(event.data) ? event.data : undefined;
@@ -69,6 +69,7 @@ async function read(events: EventStore, transactionId: string): Promise<Standing
 
 /** What is to be recorded about a step, once it is done. */
 async function answerTo(deps: LateMoneyDeps, at: Standing, step: LateMoneyStep): Promise<LateMoneyEvent | undefined> {
+  deps.mayAct();
   switch (step.step) {
     case 'settle dispute':
       return answerDispute(deps, at, step.dispute);
@@ -83,10 +84,11 @@ async function answerTo(deps: LateMoneyDeps, at: Standing, step: LateMoneyStep):
 }
 
 /** What fell short is looked at again when support hands it back: a gift that was redeemed then may be unredeemed by now. `undefined`: nothing has changed. */
-async function answerAgain(deps: LateMoneyDeps, { purchase, settled, last }: Standing, wanted: boolean): Promise<ProviderRefundSettled | undefined> {
-  if (!wanted || settled === undefined || settled.difference === 0) return undefined;
-  const data = await cancelForRefund(deps, purchase, last, settled.total);
-  return data.cancelled > settled.cancelled ? { type: 'ProviderRefundSettled', data } : undefined;
+async function answerAgain(deps: LateMoneyDeps, { purchase, last }: Standing, before: ProviderRefundSettled['data'] | undefined): Promise<ProviderRefundSettled | undefined> {
+  if (before === undefined || before.difference === 0) return undefined;
+  deps.mayAct();
+  const data = await cancelForRefund(deps, purchase, last, before.total);
+  return data.cancelled > before.cancelled ? { type: 'ProviderRefundSettled', data } : undefined;
 }
 
 function notPaidYet(): NotYetError {

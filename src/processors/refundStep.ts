@@ -5,10 +5,10 @@
 import { inParallel } from '../inParallel.js';
 import { fold, type Happened } from '../domain/decider.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
-import { type GiftEvent, giftAggregate, type GiftIssued, giftStream } from '../domain/gift.js';
+import { type GiftEvent, giftAggregate, type GiftIssued, giftStream, type IssuedGift } from '../domain/gift.js';
 import { isDisputed } from '../domain/lateMoney.js';
 import { issueGift, lateMoneyOf, leftOfCharge, type Purchase, purchaseAggregate, type PurchaseEvent, startRefund, transactionStream } from '../domain/purchase.js';
-import { cancelForRefund, type Kept, type KeptFor, type Refund, type RefundRequested, type RefundStarted, settleRefund, startAgain } from '../domain/refund.js';
+import { cancelForRefund, type Cancellation, type Kept, type KeptFor, type Refund, type RefundRequested, type RefundStarted, settleRefund, startAgain } from '../domain/refund.js';
 import { ConflictError, type EventStore, type Position, type RecordedEvent } from '../ports/eventStore.js';
 import type { RefundRequest } from '../workers/messages.js';
 import { madeMeanwhile, refundMoney, type RefundMoneyDeps } from './refundMoney.js';
@@ -121,7 +121,7 @@ async function cancelGifts(deps: RefundDeps, state: KnownPurchase, asked: Refund
     const index = indexes.get(giftId) ?? -1;
     const own = ids[index];
     if (own === undefined) throw new GiveUpError(`gift ${giftId} is none of this purchase`);
-    outcomes.set(giftId, await cancelGift(deps, giftId, () => issueGift(purchase, purchasedAt, index, own), { asked, disputed }, reason));
+    outcomes.set(giftId, await cancelGift(deps, giftId, () => issueGift(purchase, purchasedAt, index, own), (gift) => cancelForRefund(gift, asked, disputed), reason));
   });
   const cancelled: string[] = [];
   const kept: Partial<Record<KeptFor, string[]>> = {};
@@ -133,14 +133,8 @@ async function cancelGifts(deps: RefundDeps, state: KnownPurchase, asked: Refund
   return { cancelled, kept };
 }
 
-/** What is asked for; `disputed`: the payment is, whether or not its gifts have been blocked yet. */
-interface Cancelling {
-  readonly asked: RefundRequested['data'];
-  readonly disputed: boolean;
-}
-
 /** One winner: whoever is first at the gift's revision, this or a redeem or a voucher. */
-async function cancelGift({ events, writer }: RefundDeps, giftId: string, issue: () => GiftIssued, { asked, disputed }: Cancelling, reason: Reason): Promise<KeptFor | 'cancelled by this'> {
+async function cancelGift({ events, writer }: RefundDeps, giftId: string, issue: () => GiftIssued, decide: (gift: IssuedGift) => Cancellation, reason: Reason): Promise<KeptFor | 'cancelled by this'> {
   const stream = giftStream(giftId);
   for (let race = 0; race < RACES; race++) {
     const history: readonly RecordedEvent[] = await events.read(stream);
@@ -150,7 +144,7 @@ async function cancelGift({ events, writer }: RefundDeps, giftId: string, issue:
       await writer.append(stream, issue(), 'none', { ...reason, commandId: issueCommand(giftId) });
       continue;
     }
-    const decided = cancelForRefund(found, asked, disputed);
+    const decided = decide(found);
     if ('already' in decided) return 'cancelled by this';
     if ('kept' in decided) return decided.kept;
     const at = history.at(-1)?.revision ?? 'none';

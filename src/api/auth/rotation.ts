@@ -2,11 +2,10 @@
  * What a session is, and what becomes of it when one of its refresh tokens comes in (decisions 2). Pure.
  * A session (the token's family) hands out pairs of an access and a refresh token, numbered from 0.
  */
+import { CLOCK_SLACK_MS } from '../../clock.js';
 
 /** How long a spent refresh token may come back while its successor is unused: the first answer may have been lost. */
 export const GRACE_MS = 30_000;
-/** How far the clocks of two processes may be apart. */
-const SLACK_MS = 5_000;
 /** How many ranges of ended pairs are kept apart; beyond it the oldest grow together, which ends a few pairs more. */
 const MAX_RANGES = 32;
 
@@ -71,7 +70,7 @@ export function decideRefresh(session: Session, request: RefreshRequest): Refres
 }
 
 /** Whether a token was spent so short a while ago. Far ahead of now it was not: the clock has been set back, which must not lengthen the grace. */
-const isRecent = (age: number): boolean => age >= -SLACK_MS && age <= GRACE_MS;
+const isRecent = (age: number): boolean => age >= -CLOCK_SLACK_MS && age <= GRACE_MS;
 
 /** Whether the access token of this pair still counts. */
 export function pairCounts(session: Session, pair: number): boolean {
@@ -83,7 +82,7 @@ export function pairCounts(session: Session, pair: number): boolean {
  * a clock that was set back comes there again.
  */
 export function useMatters(session: Session, pair: number, now: number): boolean {
-  return pair === session.pair && !session.used && session.spent !== null && now - session.spent.at <= GRACE_MS + SLACK_MS;
+  return pair === session.pair && !session.used && session.spent !== null && now - session.spent.at <= GRACE_MS + CLOCK_SLACK_MS;
 }
 
 function withEnded(ended: readonly EndedPairs[], added: EndedPairs, now: number): EndedPairs[] {
