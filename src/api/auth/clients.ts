@@ -54,7 +54,8 @@ export function clientAuthentication(options: { accounts: Accounts; passwords: P
  * @returns `undefined` when the header is not of that scheme. @throws HttpError authentication_failed when it is, but malformed.
  */
 export function readBasic(header: string | undefined): ClientCredentials | undefined {
-  const parts = /^basic(?: +(\S*))? *$/i.exec(header ?? '');
+  // What comes after the spaces begins with none: else many spaces would be parted in every way there is.
+  const parts = /^basic(?: +(\S+))? *$/i.exec(header ?? '');
   if (parts === null) return undefined;
   const text = Buffer.from(parts[1] ?? '', 'base64').toString('utf8');
   const colon = text.indexOf(':');

@@ -7,7 +7,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Auth, createAuth } from '../../../src/api/auth/auth.js';
 import type { UserDocument } from '../../../src/projections/accounts.js';
+import { readBasic } from '../../../src/api/auth/clients.js';
 import { throttle } from '../../../src/api/auth/throttle.js';
+import { HttpError } from '../../../src/api/errors.js';
 import type { Route, RouteCaller } from '../../../src/api/route.js';
 import { httpApplication } from '../../../src/api/server.js';
 import { type Clock, type MemoryAccounts, type MemoryRecords, PASSWORD, SECRET, TOKEN_KEY, clockAt, hash, memoryRecords, someAccounts } from './support.js';
@@ -129,6 +131,14 @@ test('client credentials by HTTP Basic, encoded as RFC 6749 wants it or not', as
     failed(await here.token({ grant_type: 'client_credentials' }, headers));
   }
   failed(await here.token({ grant_type: 'client_credentials', client_id: 'other' }, basic('app', SECRET)));
+});
+
+test('a Basic header of spaces is read as fast as any', () => {
+  const started = performance.now();
+  assert.throws(() => readBasic(`basic${' '.repeat(60_000)}x`), (error: unknown) => error instanceof HttpError);
+  assert.is(readBasic(`basic${' '.repeat(60_000)}x y`), undefined);
+  // In every way that spaces can be parted it took seconds.
+  assert.ok(performance.now() - started < 1_000);
 });
 
 test('a user\'s login, as JSON and as a form', async ({ here }) => {
