@@ -53,6 +53,20 @@ async function isEmpty(request: IncomingMessage): Promise<boolean> {
   });
 }
 
+/**
+ * Rejects once more bytes have come than a body may have, before they are decompressed: one of nothing but empty blocks never has any afterwards, and goes on for ever.
+ * Otherwise it stays as it is. @throws HttpError `request_too_large`
+ */
+async function tooMuch(request: IncomingMessage): Promise<never> {
+  return new Promise((_, reject) => {
+    let length = 0;
+    request.on('data', (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > LIMIT_BYTES) reject(new HttpError('request_too_large'));
+    });
+  });
+}
+
 /** Names of codings have no case, and `x-gzip` is `gzip` (RFC 9110 8.4.1): what decodes them knows the plain names only. */
 function normaliseCoding(ctx: Context): void {
   const coding = ctx.req.headers['content-encoding']?.toLowerCase();
@@ -75,7 +89,8 @@ export async function readBody(ctx: Context, rules: BodyRules): Promise<unknown>
   const keep = (chunk: Buffer): void => void received.push(chunk);
   ctx.req.on('data', keep);
   try {
-    await (rules.form ? jsonOrForm : json)(ctx, nothing);
+    const parsed = (rules.form ? jsonOrForm : json)(ctx, nothing);
+    await (isCompressed(ctx) ? Promise.race([parsed, tooMuch(ctx.req)]) : parsed);
   } catch (error) {
     // What is left of the body is read and forgotten, else the connection's next request would wait behind it for ever.
     ctx.req.unpipe();

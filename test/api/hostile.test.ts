@@ -394,6 +394,17 @@ test('names of content codings have no case', async () => {
   refused(await ask('POST', path, '{"location_id":"nowhere"}', { headers: { 'content-encoding': 'Identity' } }), 422, 'Invalid location.');
 });
 
+test('compressed bytes without end that come to nothing are too large, as they are plain', async () => {
+  const head = requestText('POST', '/oauth/token', { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip', 'Transfer-Encoding': 'chunked' });
+  const emptyBlocks = Buffer.from([0, 0, 0, 0xff, 0xff]).toString('latin1').repeat(13_107);
+  const gzipHead = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]).toString('latin1');
+  const chunk = (bytes: string): Buffer => Buffer.from(`${bytes.length.toString(16)}\r\n${bytes}\r\n`, 'latin1');
+  // Its end never comes: the answer does all the same.
+  const reply = await raw([head, chunk(gzipHead), ...Array.from({ length: 17 }, () => chunk(emptyBlocks))]);
+  assert.equal(reply?.status, 413);
+  assert.equal(errorOf(reply), 'Request too large.');
+});
+
 test('identifiers that look like others do not reach other gifts', async () => {
   const other = await buyOne(service);
   for (const spelling of [`${other}%00`, `${other}%20`, `%20${other}`, `${other}%0a`, `${other}.`, `${other}/../${gift}x`, `${other},${gift}`, `${other}%2f`]) {
