@@ -1,16 +1,17 @@
 /** Requests that must be signed, and whose signature is not their sender's. */
 import type { RateLimiterRes } from 'rate-limiter-flexible';
 import RateLimiterMemory from 'rate-limiter-flexible/lib/RateLimiterMemory.js';
+import { networkOf } from './auth/address.js';
 import { HttpError } from './errors.js';
 
 /** So many in a quarter of an hour are answered to one address; those after them are not even looked into in the log. Good ones are never counted. */
 const FORGED = { points: 100, duration: 900 };
 
-/** Counts them, by address. @throws HttpError too_many_requests, with Retry-After, for an address that has had its share */
+/** Counts them, by address, as failed logins are. @throws HttpError too_many_requests, with Retry-After, for an address that has had its share */
 export function forgeryCount(): (address: string) => Promise<void> {
   const limiter = new RateLimiterMemory(FORGED);
   return async (address) => {
-    const full = await limiter.consume(address).then(
+    const full = await limiter.consume(networkOf(address)).then(
       () => undefined,
       (refused: RateLimiterRes) => refused,
     );

@@ -34,6 +34,11 @@ function normalisedNetwork(cidr: string): Network {
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && bits >= 96 ? [address.toIPv4Address(), bits - 96] : [address, bits];
 }
 
+/** What counts as one address where attempts are counted: an IPv6 subscriber has a whole /64, an IPv4 one an address. */
+export function networkOf(address: string): string {
+  return ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.networkAddressFromCIDR(`${address}/64`).toString() : address;
+}
+
 /** Reads `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]:80` and a zone. */
 function parse(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const bare = text.trim().replace(/^\[([^\]]*)\](?::\d+)?$/, '$1').replace(/^([\d.]+):\d+$/, '$1').replace(/%.*$/, '');

@@ -2,11 +2,11 @@
  * Slows guessing down (decisions 2): within 15 minutes 10 failures in a row for one username from one address, 100 for one username from anywhere,
  * 100 from one address. Names nobody has count as others do, so nothing tells whether a user exists.
  */
-import ipaddr from 'ipaddr.js';
 import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import type { Records } from '../../ports/readStore.js';
 import { HttpError } from '../errors.js';
+import { networkOf } from './address.js';
 import { keyedGate } from './gate.js';
 import { RecordsLimiter } from '../../limits/recordsLimiter.js';
 
@@ -50,7 +50,7 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
   const turns = keyedGate(PLACES);
 
   const countersOf = ({ address, usernameHash }: Attempt): Counter[] => {
-    const from = hash('address', network(address));
+    const from = hash('address', networkOf(address));
     return [
       ...(usernameHash === undefined
         ? []
@@ -110,9 +110,4 @@ export function throttle(records: Records, hash: KeyedHash, now: () => number): 
 
 function refused(waitMs: number): HttpError {
   return new HttpError('too_many_requests', { headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) } });
-}
-
-/** What counts as one address: an IPv6 subscriber has a whole /64, an IPv4 one an address. */
-function network(address: string): string {
-  return ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.networkAddressFromCIDR(`${address}/64`).toString() : address;
 }
