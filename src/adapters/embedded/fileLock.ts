@@ -1,4 +1,5 @@
 /** Locks between the processes of one machine: the operating system frees them with the process, however that ends. */
+import { closeSync, openSync } from 'node:fs';
 import { Sqlite } from './driver.js';
 
 /** A lock, as one process sees it. */
@@ -11,8 +12,12 @@ export interface FileLock {
   close(): void;
 }
 
-/** Opens the lock of a file, an empty SQLite file that is made where it is not there. @throws the engine's error where it can't be */
+/**
+ * Opens the lock of a file, an empty SQLite file that is made (mode 0600: whoever may read it could hold it against us) where it is not there.
+ * @throws the engine's error where it can't be
+ */
 export function openFileLock(file: string): FileLock {
+  makeFile(file);
   const lock = new Sqlite(file, { timeout: 0 });
   let claimed = false;
 
@@ -38,4 +43,13 @@ export function openFileLock(file: string): FileLock {
       lock.close();
     },
   };
+}
+
+/** SQLite would give it the umask's mode. What can't be made, SQLite tells of. */
+function makeFile(file: string): void {
+  try {
+    closeSync(openSync(file, 'wx', 0o600));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+  }
 }

@@ -117,9 +117,9 @@ test('many that open at once all meet', async ({ open }) => {
   }
 });
 
-test('the socket is for its owner only, and gone with the last member', async ({ dir, open, members }) => {
+test('the socket and its lock are for their owner only, and the socket is gone with the last member', async ({ dir, open, members }) => {
   await open();
-  assert.is(statSync(join(dir, 'bus.sock')).mode & 0o777, 0o600);
+  for (const name of ['bus.sock', 'bus.lock']) assert.is(statSync(join(dir, name)).mode & 0o777, 0o600, name);
   await members.pop()?.close();
   assert.equal(readdirSync(dir), ['bus.lock']);
 });
