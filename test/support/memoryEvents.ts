@@ -47,7 +47,8 @@ export function memoryEvents(): MemoryEvents {
     },
     read: async (stream, { from = 0, limit } = {}) => log.filter((event) => event.stream === stream && event.revision >= from).slice(0, limit),
     async *readAll(after = '', filter) {
-      const events = log.filter((event) => event.position > after && (filter?.streams?.some((prefix) => event.stream.startsWith(prefix)) ?? true));
+      const wanted = ({ stream, type }: RecordedEvent): boolean => (filter?.types?.includes(type) ?? true) && (filter?.streams?.some((prefix) => stream.startsWith(prefix)) ?? true);
+      const events = log.filter((event) => event.position > after && wanted(event));
       if (log.length > 0) yield { events, position: String(log.length).padStart(16, '0'), caughtUp: true };
     },
     follow() {
