@@ -4,7 +4,7 @@ import type { Aggregate, DomainEvent, Happened } from './decider.js';
 /** The stream of a wallet. */
 export const walletStream = (reference: string): string => `wallet-${reference}`;
 
-/** Money came in. A top-up's id counts once, for ever. */
+/** Money came in. A top-up's id counts once, for ever: the import, which alone tops up, leaves out those that stand in the stream. */
 export type WalletToppedUp = DomainEvent<'WalletToppedUp', { readonly top_up_id: string; readonly amount: number }>;
 
 /** A purchase was paid from it. Found again by its transaction. */
@@ -19,10 +19,10 @@ export type WalletCredited = DomainEvent<'WalletCredited', { readonly transactio
 /** Events of a wallet's stream. */
 export type WalletEvent = WalletToppedUp | WalletDebited | WalletDebitRefused | WalletCredited;
 
-/** What was decided, the latest first. A chain, so that one more costs the same however many there are. */
+/** What was decided of transactions, the latest first. A chain, so that one more costs the same however many there are. */
 interface Decided {
-  readonly kind: 'top-up' | 'debited' | 'refused' | 'credited';
-  /** The top-up's, the transaction's or the refund's. */
+  readonly kind: 'debited' | 'refused' | 'credited';
+  /** The transaction's or the refund's. */
   readonly id: string;
   /** Pence. */
   readonly amount: number;
@@ -44,7 +44,7 @@ export const walletAggregate: Aggregate<Wallet, WalletEvent> = {
     const { balance, decided: earlier } = state;
     switch (event.type) {
       case 'WalletToppedUp':
-        return { balance: balance + event.data.amount, decided: { kind: 'top-up', id: event.data.top_up_id, amount: event.data.amount, earlier } };
+        return { balance: balance + event.data.amount, decided: earlier };
       case 'WalletDebited':
         return { balance: balance - event.data.amount, decided: { kind: 'debited', id: event.data.transaction_id, amount: event.data.amount, earlier } };
       case 'WalletDebitRefused':
@@ -56,12 +56,6 @@ export const walletAggregate: Aggregate<Wallet, WalletEvent> = {
     }
   },
 };
-
-/** Puts money in: no event when this top-up has been counted already. */
-export function topUp(state: Wallet, asked: WalletToppedUp['data']): WalletToppedUp[] {
-  for (let one = state.decided; one !== undefined; one = one.earlier) if (one.kind === 'top-up' && one.id === asked.top_up_id) return [];
-  return [{ type: 'WalletToppedUp', data: asked }];
-}
 
 /** Whether a transaction's debit has been made or refused; `undefined` while neither. */
 export function debitOf(state: Wallet, transactionId: string): 'debited' | 'refused' | undefined {
