@@ -11,7 +11,7 @@ export const ROLES = ['api', 'projector', 'processor', 'worker'] as const;
 export type ProcessRole = (typeof ROLES)[number];
 
 /** Levels of the log, in pino's words. */
-export const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /** The checked settings. Durations ending in `Ms` are milliseconds, those ending in `Ttl` or `Age` seconds. */
 export interface Config extends ProviderSettings {

@@ -6,8 +6,9 @@ import { EngineError } from './adapters/engineError.js';
 import type { Config } from './config.js';
 import { makeDataDir } from './dataDir.js';
 
-/** Where the keys are kept within DATA_DIR. */
+/** Where the key of access tokens is kept within DATA_DIR. */
 export const TOKEN_KEY_FILE = 'token.key';
+/** Where the key of hashes is. */
 export const HASH_KEY_FILE = 'hash.key';
 
 /** Both are secret. */

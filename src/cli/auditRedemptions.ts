@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { csvLine } from '../audit/csv.js';
 import { REDEMPTION_COLUMNS, type RedemptionRecord, readRedemptions, redemptionRow } from '../audit/redemptions.js';
 import type { Position } from '../ports/eventStore.js';
+import { shareOf } from '../projections/rebuildProgress.js';
 import { withLog } from './engines.js';
 import { accessRequest, cliAccess, outputOptions, reasonOf } from './exports.js';
 import { progressBar } from './progress.js';
@@ -63,7 +64,7 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
           if (!reading) break;
           ({ position } = batch);
           count += batch.records.length;
-          if (!toTerminal) progress(count, undefined, shareOf(position, range.through));
+          if (!toTerminal) progress(count, undefined, shareInWords(position, range.through));
         }
       }
       complete = reading && !terminal.signal.aborted;
@@ -77,8 +78,8 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
   });
 }
 
-/** How far along the log: positions rise with it. */
-function shareOf(position: Position, through: Position | null): string {
-  const share = Number(position) / Number(through);
-  return Number.isFinite(share) ? `${Math.floor(Math.min(1, share) * 100)} % of the log` : '';
+/** How far along the log. */
+function shareInWords(position: Position, through: Position | null): string {
+  const share = shareOf(position, through ?? undefined);
+  return share === undefined ? '' : `${Math.floor(share * 100)} % of the log`;
 }

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConflictError, type EventStore, LogSealedError, MAX_APPEND_BYTES, type Position, type RecordedEvent, type StreamAppend } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { shareOf } from '../projections/rebuildProgress.js';
 import { canonicalText, logHash } from './logHash.js';
 
 /** Events read at a time. Each batch is stored before the next is. */
@@ -172,12 +173,6 @@ class StoppedError extends Error {}
 async function* eachOf(batches: AsyncIterable<readonly RecordedEvent[]>): AsyncGenerator<RecordedEvent, undefined> {
   for await (const events of batches) yield* events;
   return undefined;
-}
-
-/** Positions of every engine are decimal numbers that grow evenly enough to show how far one is; nothing else may depend on that. */
-function shareOf(position: Position, end: Position | undefined): number | undefined {
-  const share = Number(position) / Number(end);
-  return Number.isFinite(share) ? Math.min(1, share) : undefined;
 }
 
 /** Consecutive events of one stream as one append, as far as one may have. */

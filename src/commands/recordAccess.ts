@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { type AccessEvent, type AccessRequest, accessStream } from '../domain/access.js';
 import type { Caller, EventStore, Position } from '../ports/eventStore.js';
-import { UnavailableError } from '../ports/unavailable.js';
 import { recordable } from './context.js';
+import { append } from './handle.js';
 
 /** Who asks, and under which request. */
 export interface Asker {
@@ -25,35 +25,25 @@ export interface AccessRecorder {
   begin(asker: Asker, request: AccessRequest): Promise<BegunExport>;
 }
 
-/** Times that an append of unknown outcome is repeated; the same ids make that safe. */
-const REPEATS = 2;
-
 /** A recorder. `now`: ISO 8601, UTC, milliseconds. */
 export function accessRecorder(events: EventStore, now: () => string): AccessRecorder {
-  const append = async (event: AccessEvent, { by, requestId }: Asker, correlationId: string): Promise<void> => {
+  const record = async (event: AccessEvent, { by, requestId }: Asker, correlationId: string): Promise<void> => {
     const at = now();
     const recorded = recordable([event], { commandId: randomUUID(), correlationId, by, now: at, ...(requestId === undefined ? {} : { requestId }) });
-    for (let repeat = 0; ; repeat++) {
-      try {
-        await events.append(accessStream(at), recorded, 'any');
-        return;
-      } catch (error) {
-        if (!(error instanceof UnavailableError) || !error.outcomeUnknown || repeat === REPEATS) throw error;
-      }
-    }
+    await append(events, accessStream(at), recorded, 'any');
   };
   return {
-    seen: async (asker, request, count) => append({ type: 'RecordsSeen', data: { ...request, count } }, asker, asker.requestId ?? randomUUID()),
+    seen: async (asker, request, count) => record({ type: 'RecordsSeen', data: { ...request, count } }, asker, asker.requestId ?? randomUUID()),
     async begin(asker, request) {
       const exportId = randomUUID();
       const correlationId = asker.requestId ?? exportId;
-      await append({ type: 'ExportBegun', data: { ...request, export_id: exportId } }, asker, correlationId);
+      await record({ type: 'ExportBegun', data: { ...request, export_id: exportId } }, asker, correlationId);
       let ended = false;
       return {
         async end(count, position, complete) {
           if (ended) return;
           ended = true;
-          await append({ type: 'ExportEnded', data: { export_id: exportId, count, position, complete } }, asker, correlationId);
+          await record({ type: 'ExportEnded', data: { export_id: exportId, count, position, complete } }, asker, correlationId);
         },
       };
     },

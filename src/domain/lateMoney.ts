@@ -64,7 +64,7 @@ export interface LateMoney {
 export const NO_LATE_MONEY: LateMoney = { disputes: [], refunded: { total: 0, settled: 0 } };
 
 /** The fold. */
-export function evolveLateMoney(state: LateMoney, event: LateMoneyEvent & { readonly at: string }): LateMoney {
+export function evolveLateMoney(state: LateMoney, event: LateMoneyEvent): LateMoney {
   switch (event.type) {
     case 'RefundedAtProvider':
       return { ...state, refunded: { ...state.refunded, total: event.data.total } };
@@ -131,8 +131,9 @@ export type LateMoneyStep = { readonly key: string } & (
   | { readonly step: 'settle provider refund'; readonly total: number }
 );
 
-/** Keys of steps. */
+/** The key of a dispute's step. */
 export const disputeKey = (disputeId: string): string => `dispute:${disputeId}`;
+/** The key of the step of money that the provider gave back by itself: one a purchase, for whatever total. */
 export const PROVIDER_REFUND_KEY = 'provider-refund';
 
 /** All that is left to do. */

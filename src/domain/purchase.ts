@@ -219,9 +219,9 @@ export function issueGifts(purchase: GiftsPurchased['data'], purchasedAt: string
 
 /**
  * Asking for a refund of some gifts of a purchase, or of all that belong to no refund yet: no event when this refund has been asked for before.
- * @throws Refusal `transaction_pending`, `payment_declined`, `gift_not_in_transaction`, `gift_already_refunded`, `nothing_to_refund`
+ * @throws Refusal `transaction_pending`, `gift_not_in_transaction`, `gift_already_refunded`, `nothing_to_refund` (also of a declined purchase)
  */
-export function requestRefund(state: Exclude<Purchase, { status: 'none' }>, asked: Omit<RefundRequested['data'], 'gift_ids'> & { readonly gift_ids?: readonly string[] }): RefundRequested[] {
+export function requestRefund(state: MadePurchase, asked: Omit<RefundRequested['data'], 'gift_ids'> & { readonly gift_ids?: readonly string[] }): RefundRequested[] {
   if (state.refunds.has(asked.refund_id)) return [];
   if (state.status === 'pending') throw new Refusal('transaction_pending');
   if (state.status === 'declined') throw new Refusal('nothing_to_refund');

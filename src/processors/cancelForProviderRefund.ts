@@ -17,7 +17,7 @@ const CAUSE = { reason: 'refunded at the provider', refund_id: PROVIDER_REFUND_K
  * @returns what to record of it
  * @throws UnavailableError; ConflictError
  */
-export async function cancelForRefund(deps: GiftChangeDeps, purchase: MadePurchase, last: Seen, total: number): Promise<ProviderRefundSettled['data']> {
+export async function cancelForProviderRefund(deps: GiftChangeDeps, purchase: MadePurchase, last: Seen, total: number): Promise<ProviderRefundSettled['data']> {
   if (purchase.status === 'declined') return { total, cancelled: 0, vouchered: 0, difference: 0 };
   const price = purchase.purchase.sale_price;
   const wanted = price > 0 ? Math.floor(total / price) : 0;

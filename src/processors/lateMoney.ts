@@ -48,7 +48,7 @@ export function reactToLateMoney(work: LateMoneyWork | undefined, event: LateMon
     return { work: { ...before, over, retried: new Set(before.retried).add(key), last: seen }, intents: [{ do: 'late money', transactionId, key }] };
   }
   const key = keyOf(event);
-  const money = evolveLateMoney(before.money, { ...event, at: seen.at });
+  const money = evolveLateMoney(before.money, event);
   const over = new Set(before.over);
   // What comes up anew is tried anew.
   over.delete(key);

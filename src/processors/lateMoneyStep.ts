@@ -8,7 +8,7 @@ import {
 import { pounds } from '../domain/money.js';
 import { lateMoneyOf, type MadePurchase, type Purchase, purchaseAggregate, type PurchaseEvent, transactionStream } from '../domain/purchase.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
-import { cancelForRefund } from './cancelForRefund.js';
+import { cancelForProviderRefund } from './cancelForProviderRefund.js';
 import { changeGifts } from './giftChanges.js';
 import { GiveUpError, NotYetError } from './retry.js';
 import { type Seen, seenOf } from './seen.js';
@@ -75,7 +75,7 @@ async function answerTo(deps: LateMoneyDeps, at: Standing, step: LateMoneyStep):
       return answerDispute(deps, at, step.dispute);
     case 'settle provider refund': {
       if (at.purchase.status === 'pending') throw notPaidYet();
-      const [settled] = settleProviderRefund(lateMoneyOf(at.purchase), await cancelForRefund(deps, at.purchase, at.last, step.total));
+      const [settled] = settleProviderRefund(lateMoneyOf(at.purchase), await cancelForProviderRefund(deps, at.purchase, at.last, step.total));
       return settled;
     }
     default:
@@ -87,7 +87,7 @@ async function answerTo(deps: LateMoneyDeps, at: Standing, step: LateMoneyStep):
 async function answerAgain(deps: LateMoneyDeps, { purchase, last }: Standing, before: ProviderRefundSettled['data'] | undefined): Promise<ProviderRefundSettled | undefined> {
   if (before === undefined || before.difference === 0) return undefined;
   deps.mayAct();
-  const data = await cancelForRefund(deps, purchase, last, before.total);
+  const data = await cancelForProviderRefund(deps, purchase, last, before.total);
   return data.cancelled > before.cancelled ? { type: 'ProviderRefundSettled', data } : undefined;
 }
 

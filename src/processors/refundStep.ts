@@ -7,7 +7,7 @@ import { fold, type Happened } from '../domain/decider.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { type GiftEvent, giftAggregate, type GiftIssued, giftStream, type IssuedGift } from '../domain/gift.js';
 import { isDisputed } from '../domain/lateMoney.js';
-import { issueGift, lateMoneyOf, leftOfCharge, type Purchase, purchaseAggregate, type PurchaseEvent, startRefund, transactionStream } from '../domain/purchase.js';
+import { issueGift, lateMoneyOf, leftOfCharge, type MadePurchase, purchaseAggregate, type PurchaseEvent, startRefund, transactionStream } from '../domain/purchase.js';
 import { cancelForRefund, type Cancellation, type Kept, type KeptFor, type Refund, type RefundRequested, type RefundStarted, settleRefund, startAgain } from '../domain/refund.js';
 import { ConflictError, type EventStore, type Position, type RecordedEvent } from '../ports/eventStore.js';
 import type { RefundRequest } from '../workers/messages.js';
@@ -26,8 +26,6 @@ const GIFTS_AT_ONCE = 64;
 /** Each is a move forward, by this process or by another one. */
 const MOVES = 16;
 const RACES = 16;
-
-type KnownPurchase = Exclude<Purchase, { status: 'none' }>;
 
 /**
  * Refunds. `retriedAt`: where in the log a person has asked for another attempt; what the provider refused before is tried again, once.
@@ -110,7 +108,7 @@ function maybeByHand({ provider, amount }: RefundStarted['data']): GiveUpError {
 }
 
 /** Cancels them side by side. Those that this refund has cancelled before count. */
-async function cancelGifts(deps: RefundDeps, state: KnownPurchase, asked: RefundRequested['data'], reason: Reason): Promise<{ cancelled: string[]; kept: Kept }> {
+async function cancelGifts(deps: RefundDeps, state: MadePurchase, asked: RefundRequested['data'], reason: Reason): Promise<{ cancelled: string[]; kept: Kept }> {
   const { purchase, purchasedAt } = state;
   const disputed = isDisputed(lateMoneyOf(state));
   const ids = deriveGiftIds(purchase.seed, purchase.receivers.length);

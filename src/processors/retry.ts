@@ -71,7 +71,7 @@ export function answered<T extends { readonly outcome: string }>(reply: T | Trou
 }
 
 /** Whether a failure passes by itself: an engine or a provider in trouble, nobody answering yet. */
-export function passes(error: unknown): boolean {
+function passes(error: unknown): boolean {
   return error instanceof UnavailableError || error instanceof NoRespondersError || error instanceof DeadlineError || error instanceof RemoteError || error instanceof LaterError;
 }
 

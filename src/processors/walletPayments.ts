@@ -1,4 +1,5 @@
 /** Pays purchases from prepaid wallets and refunds them there: decided in the wallet's own stream at its expected revision, found again by the transaction or the refund. */
+import { LRUCache } from 'lru-cache';
 import type { Happened } from '../domain/decider.js';
 import { credit, debit, debitOf, isCredited, type Wallet, walletAggregate, type WalletEvent, walletStream } from '../domain/wallet.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
@@ -32,7 +33,7 @@ const ATTEMPTS = 32;
 
 /** Wallets of an event store. */
 export function walletPayments(events: EventStore, writer: Writer): WalletPayments {
-  const known = new Map<string, Known>();
+  const known = new LRUCache<string, Known>({ max: KEPT });
   const queues = new Map<string, Promise<unknown>>();
 
   const read = async (reference: string): Promise<Known> => {
@@ -42,10 +43,7 @@ export function walletPayments(events: EventStore, writer: Writer): WalletPaymen
       wallet = walletAggregate.evolve(wallet, event as unknown as Happened<WalletEvent>);
       ({ revision } = event);
     }
-    known.delete(reference);
     known.set(reference, { wallet, revision });
-    const [oldest] = known.keys();
-    if (known.size > KEPT && oldest !== undefined) known.delete(oldest);
     return { wallet, revision };
   };
 

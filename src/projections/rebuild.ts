@@ -112,7 +112,7 @@ export async function checkRebuild(store: ReadStore, { name, version }: Projecti
 }
 
 /** Ends a rebuild that nobody builds, and drops what was built. @throws UnavailableError */
-export async function discardRebuild(store: ReadStore, name: string, { key, value, version }: StoredRecord<Rebuild>): Promise<void> {
+async function discardRebuild(store: ReadStore, name: string, { key, value, version }: StoredRecord<Rebuild>): Promise<void> {
   if ((await store.active(name)) === value.target) return finishSwap(store, name, value);
   if (value.kind === 'rebuild') await dropBuild(store, name, value.target);
   await store.records.delete(key, version);

@@ -119,7 +119,10 @@ async function countedTo(events: EventStore, { stored, projection: { types } }: 
   return count;
 }
 
-/** Positions of every engine are decimal numbers that grow evenly enough to show how far one is; nothing else may depend on that. */
+/**
+ * How much of the log lies up to a position, 0 to 1. Positions of every engine are decimal numbers that grow evenly enough to show how far one is; nothing else may
+ * depend on that. `undefined` where they are none.
+ */
 export function shareOf(position: Position | undefined, end: Position | undefined): number | undefined {
   if (end === undefined) return 1;
   if (position === undefined) return 0;

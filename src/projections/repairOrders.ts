@@ -14,7 +14,7 @@ import type { Unit } from './unit.js';
 import { LeaseLostError } from './writer.js';
 
 /** Before the names of the records of orders. */
-export const REPAIRS = 'repair/';
+const REPAIRS = 'repair/';
 /** An order that nobody carries out is forgotten, in ms. */
 const ORDER_MS = 3_600_000;
 

@@ -9,7 +9,7 @@ import type { Unit } from './unit.js';
 import { LeaseLostError } from './writer.js';
 
 /** How long what was in use before a rebuild, or before a deployment, is kept, in ms: a day, so that the next shift can still go back. */
-export const KEEP_FORMER_MS = 86_400_000;
+const KEEP_FORMER_MS = 86_400_000;
 
 /** How often it is looked for builds that nobody needs any more, in ms. */
 export const TIDY_MS = 600_000;

@@ -123,7 +123,7 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
 }
 
 /** The answer, or a LateError after `ms`. */
-export function within<T>(running: Promise<T>, ms: number): Promise<T> {
+function within<T>(running: Promise<T>, ms: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new LateError(ms)), ms);
     running.then(

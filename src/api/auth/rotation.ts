@@ -5,7 +5,7 @@
 import { CLOCK_SLACK_MS } from '../../clock.js';
 
 /** How long a spent refresh token may come back while its successor is unused: the first answer may have been lost. */
-export const GRACE_MS = 30_000;
+const GRACE_MS = 30_000;
 /** How many ranges of ended pairs are kept apart; beyond it the oldest grow together, which ends a few pairs more. */
 const MAX_RANGES = 32;
 

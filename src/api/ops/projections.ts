@@ -16,7 +16,7 @@ import type { Named, OpsDeps } from './deps.js';
 
 const named: Schema = { type: 'string', enum: PROJECTIONS.map(({ name }) => name) };
 /** The path parameter. */
-export const params = { name: `The read model: ${(named['enum'] as string[]).join(', ')}.` };
+const params = { name: `The read model: ${(named['enum'] as string[]).join(', ')}.` };
 
 /** The routes. */
 export function projectionRoutes(ops: OpsDeps): OpsRoute[] {

@@ -11,8 +11,9 @@ import { afterAuthentication, declineCodeOf, needsAuthentication } from './testC
 
 /** Who answered, in events. */
 export const PROVIDER = 'simulated';
-/** Keys of its ledger, before the transaction's id or the refund's id and attempt. */
+/** Keys of its ledger of charges begin so; the transaction's id follows. */
 export const CHARGE_PREFIX = 'charge/';
+/** Those of refunds; the refund's id and attempt follow. */
 export const REFUND_PREFIX = 'refund/';
 
 /** An answer as its ledger keeps it, with what was asked: pence, the transaction, ms since the epoch. */
