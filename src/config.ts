@@ -58,6 +58,15 @@ export class ConfigError extends Error {
 
 const KEY_BYTES = 32;
 
+function isDecodable({ username, password }: URL): boolean {
+  try {
+    decodeURIComponent(username + password);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Reads the settings. An empty variable counts as absent. @throws ConfigError naming every fault; it never shows a secret's value. */
 export function loadConfig(env: Readonly<Record<string, string | undefined>>): Config {
   const faults: string[] = [];
@@ -112,6 +121,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     if (value === undefined) return undefined;
     // The value may hold a password: it is never shown.
     const good = value.split(',').every((one) => URL.canParse(one.trim()) && protocols.includes(new URL(one.trim()).protocol));
+    if (good && !value.split(',').every((one) => isDecodable(new URL(one.trim())))) faults.push(`${name} must have the signs in its user and password percent-encoded`);
     if (!good) faults.push(`${name} must be an address that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`);
     return good ? value : undefined;
   };

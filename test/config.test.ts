@@ -71,6 +71,11 @@ const real = {
   FCM_PROJECT_ID: 'gifts-test', FCM_CLIENT_EMAIL: 'a@gifts-test.iam.gserviceaccount.com', FCM_PRIVATE_KEY: rsa.replaceAll('\n', '\\n'), FCM_API_URL: 'https://fcm.test', FCM_TOKEN_URL: 'https://fcm.test/token',
 };
 
+test('signs in the user and password of NATS are percent-encoded', () => {
+  assert.deepEqual(faultsOf({ NATS_URL: 'nats://u:hunter%2@a:4222' }), ['NATS_URL must have the signs in its user and password percent-encoded']);
+  assert.equal(loadConfig({ NATS_URL: 'nats://u:hunter%252@a:4222' }).natsUrl, 'nats://u:hunter%252@a:4222');
+});
+
 test('the real providers', () => {
   const { payments, notifications, stripe, stripeWebhookSecret, twilio, fcm } = loadConfig(real);
   assert.equal(stripeWebhookSecret, 'whsec_hunter5');

@@ -24,9 +24,10 @@ export function copyCommand(terminal: Terminal): Command {
   return new Command('copy')
     .summary('copy the whole event log to another engine, and seal the old one')
     .description(`Copies every event, in order, into a log of its own id, reads it back, compares both by count and hash, and then seals the source:
-nothing can be appended to it any more. An interrupted copy is finished by repeating it. A log is a data folder or an EventStoreDB.`)
-    .requiredOption('--from <log>', 'the source: a data folder, or esdb://…')
-    .requiredOption('--to <log>', 'the target, empty or begun by an earlier copy: a data folder, or esdb://…')
+nothing can be appended to it any more. An interrupted copy is finished by repeating it. A log is a data folder or an EventStoreDB, whose address may stand in an environment variable: what
+stands on the command line everybody on the machine can read, and an address may hold a password.`)
+    .requiredOption('--from <log>', 'the source: a data folder, esdb://…, or env:NAME for the address in an environment variable')
+    .requiredOption('--to <log>', 'the target, empty or begun by an earlier copy: named as the source is')
     .option('--no-seal', 'leave the source open: for a drill')
     .option('--json', 'one JSON object on standard output')
     .addHelpText('after', `
@@ -35,12 +36,12 @@ The keys are no part of the log: give the service on the new engine the same HAS
 
 Examples:
   $ gift copy --from ./data --to "esdb://127.0.0.1:2113?tls=false"
-  $ gift copy --from "esdb+discover://admin:secret@events.example.com" --to ./drill --no-seal`)
+  $ gift copy --from env:EVENTSTORE_URL --to ./drill --no-seal`)
     .action(async (flags: CopyFlags) => runCopy(terminal, flags));
 }
 
 async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags): Promise<void> {
-  const [source, target] = [placeOf(from, '--from'), placeOf(to, '--to')];
+  const [source, target] = [placeOf(addressOf(from, '--from', terminal), '--from'), placeOf(addressOf(to, '--to', terminal), '--to')];
   if (source.dir !== undefined && !existsSync(eventLogFile(source.dir))) throw new CommandFailure(`--from: there is no event log in ${from}`);
   const logs: EventStore[] = [];
   const progress = bar(terminal.stderr);
@@ -71,6 +72,15 @@ interface Place {
   /** Of an embedded log. */
   readonly dir?: string;
   readonly open: () => Promise<EventStore>;
+}
+
+/** The address that `env:NAME` stands for; any other text as it is. @throws CommandFailure where the variable is not set */
+function addressOf(text: string, option: string, { env }: Terminal): string {
+  const name = /^env:(.*)$/.exec(text)?.[1]?.trim();
+  if (name === undefined) return text;
+  const address = env[name]?.trim() ?? '';
+  if (address === '') throw new CommandFailure(`${option} names the environment variable ${JSON.stringify(name.slice(0, 40))}, which is not set`, EXIT.usage);
+  return address;
 }
 
 function placeOf(text: string, option: string): Place {

@@ -17,7 +17,7 @@ import { withStores } from './engines.js';
 import { neededReason, outputOptions } from './exports.js';
 import { jsonLine } from './output.js';
 import { refusalInWords, toldRefusal } from './refusals.js';
-import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
+import { CommandFailure, EXIT, readStandardInput, type Terminal, writeLines } from './terminal.js';
 import { isDay } from './times.js';
 
 interface CareFlags {
@@ -62,7 +62,7 @@ const TICKETS: readonly Ticket[] = [
     name: 'reassign',
     summary: 'give a gift to another receiver',
     description: 'Gives a gift to a user, or to whoever has a phone number; a running service tells them. Whoever had it may not redeem it any more. Refused once a voucher\'s code is out.',
-    options: [['--to-user <id>', 'the new receiver, a user'], ['--to-phone <number>', 'the new receiver\'s mobile number']],
+    options: [['--to-user <id>', 'the new receiver, a user'], ['--to-phone <number>', 'the new receiver\'s mobile number; -: it is read from standard input, so that it stands in no list of processes']],
     examples: [`gift gifts reassign ${GIFT} --to-phone "07700 900102" --reason "sent to an old number"`],
     check({ toUser, toPhone }) {
       if ((toUser === undefined) === (toPhone === undefined)) throw new CommandFailure('give one of --to-user and --to-phone', EXIT.usage);
@@ -130,11 +130,12 @@ function ticketCommand(terminal: Terminal, ticket: Ticket): Command {
     .action(async (gift: string, flags: CareFlags) => runTicket(terminal, ticket, gift, flags));
 }
 
-async function runTicket(terminal: Terminal, { name, check, run, done, already }: Ticket, gift: string, flags: CareFlags): Promise<void> {
-  const reason = neededReason(flags.reason, name);
-  check?.(flags);
+async function runTicket(terminal: Terminal, { name, check, run, done, already }: Ticket, gift: string, given: CareFlags): Promise<void> {
+  const reason = neededReason(given.reason, name);
+  check?.(given);
   const giftId = giftIdOf(gift);
   if (giftId === undefined) throw refusalInWords(new Refusal('gift_not_found'));
+  const flags = given.toPhone === '-' ? { ...given, toPhone: (await readStandardInput(terminal)).toString('utf8').trim() } : given;
   const context = commandLineContext();
   const view = await withStores(terminal, async ({ events, models: { gifts, accounts }, config }) => {
     await refuseUnlessHashKeyFits(events, () => findHashKey(config));

@@ -1,6 +1,5 @@
 /** `gift import FILE`: brings a catalogue and accounts in (decisions 9, 11). */
 import { readFile } from 'node:fs/promises';
-import { addAbortSignal } from 'node:stream';
 import { Command } from 'commander';
 import { currentTime } from '../clock.js';
 import { ImportFaultsError } from '../commands/import/faults.js';
@@ -13,8 +12,9 @@ import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';
 import { findHashKey, loadKeys } from '../keys.js';
 import { commandLineCaller } from './caller.js';
 import { neededReason, reasonOf } from './exports.js';
+import { printable } from './output.js';
 import { progressBar } from './progress.js';
-import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
+import { CommandFailure, EXIT, readStandardInput, type Terminal, writeLines } from './terminal.js';
 
 interface ImportFlags {
   readonly prune?: true;
@@ -100,17 +100,6 @@ async function readNamed(file: string): Promise<Buffer> {
   }
 }
 
-async function readStandardInput({ stdin, signal }: Terminal): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  try {
-    for await (const chunk of addAbortSignal(signal, stdin)) chunks.push(Buffer.from(chunk as Uint8Array));
-  } catch (error) {
-    if (signal.aborted) throw new CommandFailure('interrupted before anything was read; nothing was done', EXIT.interrupted);
-    throw error;
-  }
-  return Buffer.concat(chunks);
-}
-
 const nameOf = (file: string): string => (file === '-' ? 'standard input' : file);
 
 /** The engine's own message repeats what it read, which may be a password: only the place is told. */
@@ -128,7 +117,7 @@ function parse(file: string, text: string): unknown {
 /** Faults are messages; with `--json` they are the result. */
 async function showFaults(terminal: Terminal, file: string, { faults, appended }: ImportFaultsError, json: boolean): Promise<CommandFailure> {
   if (json) await writeLines(terminal.stdout, faults.map((fault) => JSON.stringify(fault)));
-  else await writeLines(terminal.stderr, faults.map(({ place, fault }) => (place === '' ? fault : `${place}: ${fault}`)));
+  else await writeLines(terminal.stderr, faults.map(({ place, fault }) => printable(place === '' ? fault : `${place}: ${fault}`)));
   const count = `${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`;
   const done = appended === 0 ? 'nothing was imported' : `another import came in between; ${appended} events were appended before`;
   return new CommandFailure(`${nameOf(file)} has ${count}; ${done}: correct the file and repeat`);

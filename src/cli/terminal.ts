@@ -1,5 +1,5 @@
 /** What a command has to do with its surroundings, so that it can be run in a test as in a shell; and the exit codes (decisions 11). */
-import type { Readable, Writable } from 'node:stream';
+import { addAbortSignal, type Readable, type Writable } from 'node:stream';
 
 /** 0 done; 1 refused, failed or found wrong; 2 wrong usage; 130 interrupted. */
 export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
@@ -48,4 +48,16 @@ async function drained(out: Writable): Promise<void> {
     };
     for (const event of events) out.on(event, go);
   });
+}
+
+/** All of standard input. @throws CommandFailure when it is interrupted */
+export async function readStandardInput({ stdin, signal }: Terminal): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of addAbortSignal(signal, stdin)) chunks.push(Buffer.from(chunk as Uint8Array));
+  } catch (error) {
+    if (signal.aborted) throw new CommandFailure('interrupted before anything was read; nothing was done', EXIT.interrupted);
+    throw error;
+  }
+  return Buffer.concat(chunks);
 }

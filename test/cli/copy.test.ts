@@ -98,6 +98,20 @@ test('what is not a log, or not an empty one, is refused with what to do', async
   assert.not.match(away.err, /secret/);
 });
 
+test('an address that may hold a password can stand in the environment, which not everybody on the machine can read', async ({ from, to }) => {
+  await fill(from, 8);
+  const env = { FROM: from, TO: ` ${to} `, BAD: 'mongodb://user:secret@host/gift', EMPTY: ' ' };
+  const { code, out, err } = await gift(['copy', '--from', 'env:FROM', '--to', 'env:TO', '--no-seal'], { env });
+  assert.equal([code, err], [0, '']);
+  assert.match(out, /^9 events in both logs, 9 copied now/);
+  for (const name of ['EMPTY', 'NONE', '']) {
+    const refused = await gift(['copy', '--from', from, '--to', `env:${name}`], { env });
+    assert.equal(refused, { code: 2, out: '', err: `gift: --to names the environment variable "${name}", which is not set\n` });
+  }
+  const foreign = await gift(['copy', '--from', from, '--to', 'env:BAD'], { env });
+  assert.equal([foreign.code, foreign.err], [2, 'gift: --to must be a data folder, or an address that begins with esdb:// or esdb+discover://, not with mongodb://\n']);
+});
+
 test('Ctrl-C ends it with 130, and it is gone on with; progress shows on a terminal only', async ({ from, to }) => {
   await fill(from, 8_000);
   const interrupted = new AbortController();

@@ -55,6 +55,13 @@ test('without the key that the log was made with nothing is imported: codes woul
   assert.equal([(await eventsIn(dir)).length, readdirSync(join(dir, 'data')).includes('hash.key')], [before, false]);
 });
 
+test('names in a file do not move the cursor of who is told of its faults', async ({ dir }) => {
+  const stdin = Readable.from([Buffer.from('{"products": [{"id": "p", "brand_id": "b", "name": "n", "sale_price": 1, "x\\u001b[2J\\u009b\\u202ey": 1}], "z\\u001b]0;t\\u0007": []}')]);
+  const { code, err } = await gift(dir, ['import', '-'], { stdin });
+  assert.is(code, 1);
+  assert.match(err, /^z\]0;t: unknown array; .*\nproducts\[0\]\.x\[2Jy: unknown field\n/);
+});
+
 test('standard input is read where the file is -', async ({ dir }) => {
   const bom = `\uFEFF${JSON.stringify(wholeFile())}`;
   const stdin = Readable.from([Buffer.from(bom).subarray(0, 100), Buffer.from(bom).subarray(100)]);
