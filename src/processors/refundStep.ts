@@ -115,7 +115,6 @@ async function cancelGifts(deps: RefundDeps, state: MadePurchase, asked: RefundR
   const indexes = new Map(ids.map(({ gift_id }, index) => [gift_id, index]));
   const outcomes = new Map<string, KeptFor | 'cancelled by this'>();
   await inParallel(asked.gift_ids, GIFTS_AT_ONCE, async (giftId) => {
-    deps.mayAct();
     const index = indexes.get(giftId) ?? -1;
     const own = ids[index];
     if (own === undefined) throw new GiveUpError(`gift ${giftId} is none of this purchase`);
@@ -132,10 +131,12 @@ async function cancelGifts(deps: RefundDeps, state: MadePurchase, asked: RefundR
 }
 
 /** One winner: whoever is first at the gift's revision, this or a redeem or a voucher. */
-async function cancelGift({ events, writer }: RefundDeps, giftId: string, issue: () => GiftIssued, decide: (gift: IssuedGift) => Cancellation, reason: Reason): Promise<KeptFor | 'cancelled by this'> {
+async function cancelGift({ events, writer, mayAct }: RefundDeps, giftId: string, issue: () => GiftIssued, decide: (gift: IssuedGift) => Cancellation, reason: Reason): Promise<KeptFor | 'cancelled by this'> {
   const stream = giftStream(giftId);
   for (let race = 0; race < RACES; race++) {
     const history: readonly RecordedEvent[] = await events.read(stream);
+    // Once another process has the work, it may have left this gift as it was and given back the others' share: what was read since must not be cancelled.
+    mayAct();
     const found = fold(giftAggregate, history as readonly Happened<GiftEvent>[]);
     if (found.status === 'none') {
       // Paid for, and not issued yet: then the issue is next, and its cancellation after that.

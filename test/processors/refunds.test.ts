@@ -2,6 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import type { EventStore, NewEvent } from '../../src/ports/eventStore.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
+import { refund } from '../../src/processors/refundStep.js';
+import { PATIENCE } from '../../src/processors/retry.js';
+import { walletPayments } from '../../src/processors/walletPayments.js';
+import { writer as openWriter } from '../../src/processors/writing.js';
 import { SUBJECTS } from '../../src/workers/messages.js';
 import { faultyBus } from '../support/faultyBus.js';
 import { type Bought, hoursAgo, type House, phone, sentIn } from '../support/house.js';
@@ -177,6 +182,38 @@ test('a race with a redeem has one winner', async ({ house }) => {
   const amount = (await house.all('GiftsRefunded')).reduce((sum, { data }) => sum + (data as { amount: number }).amount, 0);
   assert.is(amount, (40 - redeemed) * 250);
   for (const id of bought.giftIds) assert.is((await house.types(`gift-${id}`)).length, 2);
+});
+
+test('who slept while another process left a gift as it was, and gave back the rest, does not cancel it on waking', async ({ house }) => {
+  await house.work();
+  const processors = house.process();
+  const bought = await settled(house, [{}, {}]);
+  await processors.close();
+  const [plain = '', used = ''] = bought.giftIds;
+  const refundId = await ask(house, bought);
+  const writer = openWriter(house.events, Date.now);
+  const deps = { ...house.deps, now: Date.now, patience: PATIENCE, writer, wallets: walletPayments(house.events, writer), mayAct: () => undefined };
+  let asleep = false;
+  const sleeper: EventStore = {
+    ...house.events,
+    append: async (stream, all, expected) => {
+      if (!asleep && stream === `gift-${used}`) {
+        asleep = true;
+        await house.append(stream, 'GiftRedeemed', { redemption_id: 'x', merchant_id: null });
+        await refund(deps, bought.transactionId, refundId);
+        await house.append(stream, 'GiftUnredeemed', { redemption_id: 'x' });
+      }
+      return house.events.append(stream, all, expected);
+    },
+  };
+  const mayAct = (): void => {
+    if (asleep) throw new UnavailableError('the work has passed to another process');
+  };
+  await refund({ ...deps, events: sleeper, writer: openWriter(sleeper, Date.now), mayAct }, bought.transactionId, refundId).catch((error: unknown) => {
+    assert.instance(error, UnavailableError);
+  });
+  assert.equal((await house.all('GiftsRefunded')).map(({ data }) => (data as { gift_ids: string[] }).gift_ids), [[plain]]);
+  assert.equal(await house.types(`gift-${used}`), ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed']);
 });
 
 test('what the provider refuses is recorded and parked', async ({ house }) => {
