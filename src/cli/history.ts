@@ -8,11 +8,11 @@ import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../a
 import { knownInLog } from '../audit/knownInLog.js';
 import { positionAt } from '../audit/positionAt.js';
 import { DEFAULT_ZONE } from '../audit/times.js';
-import type { Config } from '../config.js';
 import { shortcodeOf } from '../domain/giftIds.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';
 import { findHashKey } from '../keys.js';
+import { addressOf } from '../publicUrl.js';
 import { type OpenedStores, withStores } from './engines.js';
 import { type SightFlags, accessRequest, cliAccess, outputOptions, sightOf, sightOptions } from './exports.js';
 import { jsonLine, tableLines } from './output.js';
@@ -100,8 +100,9 @@ async function showThen(terminal: Terminal, { deps, opened, found, time, flags, 
   const position = await positionAt(deps.events, time);
   const { viewer, embed } = flags;
   const embeds = [...new Set((embed ?? ALL_RELATIONS).flatMap((relation) => relation.split('.').map((_, step, steps) => steps.slice(0, step + 1).join('.'))))];
+  const { publicUrl, host, port } = opened.config;
   const asked = { giftId, purchase, time, position, embeds, personal, ...(viewer === undefined ? {} : { viewer }) };
-  const then = await giftThen({ ...deps, catalogue: opened.models.catalogue, publicUrl: publicUrlOf(opened.config) }, asked);
+  const then = await giftThen({ ...deps, catalogue: opened.models.catalogue, publicUrl: publicUrl ?? addressOf(host, port) }, asked);
   if (then === 'no viewer') throw new CommandFailure(`at ${time} there was no user ${JSON.stringify(viewer)}`);
   if (then === undefined || position === undefined) throw new CommandFailure(`at ${time} (log position ${position ?? 'before its beginning'}) there was no such gift`);
   await seen(1);
@@ -109,8 +110,6 @@ async function showThen(terminal: Terminal, { deps, opened, found, time, flags, 
   const shown = { as_of: time, position, time_zone: flags.timeZone, viewer: then.viewer, data, ...(embedded === undefined ? {} : { embedded }) };
   await writeLines(terminal.stdout, [flags.json === true ? jsonLine(shown) : JSON.stringify(shown, null, 2)]);
 }
-
-const publicUrlOf = ({ publicUrl, host, port }: Config): string => publicUrl ?? `http://${host}:${port}`;
 
 function* csvOf(views: readonly EventView[]): Generator<string> {
   yield csvLine(EVENT_COLUMNS);

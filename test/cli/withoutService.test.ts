@@ -75,6 +75,8 @@ test('read models that are behind do not hide what the log has', async () => {
 test('the gift as it stood, embeds included', async () => {
   const [then] = (await ran('history', gifts[0] ?? '', '--as-of', new Date().toISOString(), '--json')).records() as Json[];
   assert.equal([then.data.gift_status, then.embedded.redemptions[0].id, then.embedded.stores.length > 0, then.viewer], ['redeemed', redemption, true, 'bob']);
+  const addressed = await gift({ DATA_DIR: dir, HOST: '::1', PORT: '4000' }, ['history', gifts[0] ?? '', '--as-of', new Date().toISOString(), '--json']);
+  assert.equal((addressed.records()[0] as Json).data.launch_url, `http://[::1]:4000/g/${shortcodeOf(gifts[0] ?? '')}`, 'as the service makes its links');
 });
 
 test('redemptions, totals with their check, who saw what, a backup', async () => {
