@@ -7,10 +7,11 @@ import { eventLogFile } from '../adapters/embedded/eventStoreLog.js';
 import { CopyInterruptedError, type CopyProgress, CopyRefusedError, copyLog } from '../commands/copyLog.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { recordTaking } from './exports.js';
+import { progressBars } from './progress.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
-/** Characters of the bar. */
-const BAR = 24;
+/** What each step does, as the bar says it. */
+const DOING: Readonly<Record<CopyProgress['step'], string>> = { compare: 'comparing', copy: 'copying', verify: 'reading back' };
 
 interface CopyFlags {
   readonly from: string;
@@ -44,14 +45,15 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
   const [source, target] = [placeOf(addressOf(from, '--from', terminal), '--from'), placeOf(addressOf(to, '--to', terminal), '--to')];
   if (source.dir !== undefined && !existsSync(eventLogFile(source.dir))) throw new CommandFailure(`--from: there is no event log in ${from}`);
   const logs: EventStore[] = [];
-  const progress = bar(terminal.stderr);
+  const bars = progressBars(terminal.stderr, 'events');
+  const onProgress = ({ step, events, share = 0 }: CopyProgress): void => bars.show(DOING[step], events, share === 0 ? undefined : Math.round(events / share));
   try {
     for (const { open } of [source, target]) logs.push(await open());
     const [sourceLog, targetLog] = logs as [EventStore, EventStore];
     // The copy holds the record, too: so it tells where it comes from.
     if (!(await sourceLog.sealed())) await recordTaking(terminal, sourceLog, 'gift copy', { from: sourceLog.logId, to: targetLog.logId }, null);
-    const { events, copied, hash, sealed } = await copyLog({ source: sourceLog, target: targetLog }, { seal, signal: terminal.signal, onProgress: progress.show });
-    progress.clear();
+    const { events, copied, hash, sealed } = await copyLog({ source: sourceLog, target: targetLog }, { seal, signal: terminal.signal, onProgress });
+    bars.clear();
     const words = [
       `${events} events in both logs, ${copied} copied now; hash ${hash}`,
       `log ${targetLog.logId} (${targetLog.engine}) is a copy of ${sourceLog.logId} (${sourceLog.engine}), which is ${sealed ? 'sealed' : 'not sealed'}`,
@@ -59,7 +61,7 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
     const report = { action: 'done', events, copied, hash, sealed, from: sourceLog.logId, to: targetLog.logId };
     await writeLines(terminal.stdout, json === true ? [JSON.stringify(report)] : words);
   } catch (error) {
-    progress.clear();
+    bars.clear();
     if (error instanceof CopyRefusedError) throw new CommandFailure(error.message);
     if (error instanceof CopyInterruptedError) throw new CommandFailure(error.message, error.cause === undefined ? EXIT.interrupted : EXIT.failed);
     throw error;
@@ -92,25 +94,4 @@ function placeOf(text: string, option: string): Place {
   }
   const dir = resolve(text);
   return { dir, open: async () => openEmbeddedEventStore({ dir }) };
-}
-
-/** A bar on one line of standard error, ten times a second at most, and only on a terminal. */
-function bar(stderr: Terminal['stderr']): { show: (progress: CopyProgress) => void; clear: () => void } {
-  const words = { compare: 'comparing', copy: 'copying', verify: 'reading back' };
-  let shownAt = -Infinity;
-  let shown = false;
-  return {
-    show({ step, events, share }) {
-      if (stderr.isTTY !== true || performance.now() - shownAt < 100) return;
-      shownAt = performance.now();
-      shown = true;
-      const filled = Math.round((share ?? 0) * BAR);
-      const percent = share === undefined ? '' : ` ${Math.floor(share * 100)} %`;
-      stderr.write(`\r${words[step]} ${'█'.repeat(filled)}${'░'.repeat(BAR - filled)}${percent}, ${events.toLocaleString('en-GB')} events\u001B[K`);
-    },
-    clear() {
-      if (shown) stderr.write('\r\u001B[K');
-      shown = false;
-    },
-  };
 }
