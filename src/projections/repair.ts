@@ -8,6 +8,7 @@ import { foldSome } from './foldSome.js';
 import { paced, type Pace } from './pace.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import type { RebuildDeps } from './rebuild.js';
+import { shareOf } from './rebuildProgress.js';
 import { placeOrder, type RepairOrder, type RepairOutcome } from './repairOrders.js';
 import { seeThrough } from './seeThrough.js';
 import { atMostBytes } from './writer.js';
@@ -55,7 +56,7 @@ export async function repair(deps: RebuildDeps, projection: Projection, ids: rea
     signal,
     onBatch(read, position) {
       counted += read;
-      onProgress?.(counted, through === undefined ? 1 : Math.min(1, Number(position) / Number(through)));
+      onProgress?.(counted, shareOf(position, through) ?? 0);
     },
   });
   if (signal.aborted) return undefined;

@@ -1,6 +1,4 @@
 /** Sees to it that the leading projector does what it is asked to: where none runs, this process leads until it is done. */
-import type { EventStore } from '../ports/eventStore.js';
-import type { ReadStore } from '../ports/readStore.js';
 import { pause } from './lease.js';
 import type { Projection } from './projection.js';
 import { startProjector } from './projector.js';
@@ -13,7 +11,7 @@ const LOOK_MS = 50;
  * Waits until `done` says so, with a projector of this one projection standing by.
  * @returns false when `signal` was aborted first. @throws UnavailableError, and Error when the read store belongs to another log
  */
-export async function seeThrough(deps: RebuildDeps & { readonly events: EventStore; readonly store: ReadStore }, projection: Projection, signal: AbortSignal, done: () => Promise<boolean>): Promise<boolean> {
+export async function seeThrough(deps: RebuildDeps, projection: Projection, signal: AbortSignal, done: () => Promise<boolean>): Promise<boolean> {
   const { events, store, logger, holder, leaseMs } = deps;
   if (await done()) return true;
   const projector = await startProjector({ events, store, projections: [projection], logger, holder, ...(leaseMs === undefined ? {} : { leaseMs }) });

@@ -29,7 +29,7 @@ export interface Serving {
 
 /** Tells how busy this process is. */
 export interface ServingReporter {
-  /** A request was answered. `route`: its pattern; those of health and metrics don't count. */
+  /** A request was answered. `route`: its pattern; only those under `/api/` count. */
   answered(route: string | undefined): void;
   close(): Promise<void>;
 }

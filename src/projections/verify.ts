@@ -12,7 +12,7 @@ import { foldSome } from './foldSome.js';
 import { lagBehind } from './lag.js';
 import { paced, type Pace } from './pace.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
-import { progressOf, type RebuildProgress } from './rebuildProgress.js';
+import { progressOf, type RebuildProgress, shareOf } from './rebuildProgress.js';
 import { openUnit } from './unit.js';
 
 /** Documents read at once; and while requests are answered, which reading and comparing hold up. */
@@ -236,7 +236,7 @@ export async function verifySample(options: VerifyOptions & { readonly count: nu
     signal,
     onBatch(read, position) {
       counted += read;
-      const share = through === undefined ? 1 : Math.min(1, Number(position) / Number(through));
+      const share = shareOf(position, through) ?? 0;
       const perSecond = (counted / (performance.now() - began)) * 1_000;
       const total = share > 0 ? Math.round(counted / share) : undefined;
       onProgress?.({ step: 'fold', progress: { events: counted, total, perSecond, secondsLeft: total === undefined ? undefined : (total - counted) / perSecond, position } });
