@@ -42,7 +42,8 @@ interface Served {
   readonly type: string;
   readonly etag: string;
   readonly policy?: string;
-  content(this: void): string | Promise<Buffer>;
+  /** The same bytes for everybody: as many copies of a large file as there are slow readers would fill the memory. */
+  content(this: void): Buffer | Promise<Buffer>;
 }
 
 /** Serves the description and its page; everything else goes on to the next middleware. */
@@ -56,7 +57,7 @@ export function docs(document: object): Middleware {
     ['/docs/start.js', text(START, 'text/javascript; charset=utf-8')],
   ]);
   for (const [name, type] of Object.entries(ASSETS)) {
-    served.set(`/docs/${name}`, { type, etag: `${version}-${name}`, content: () => readFile(join(folder, name)) });
+    served.set(`/docs/${name}`, { type, etag: `${version}-${name}`, content: readOnce(join(folder, name)) });
   }
 
   return async (ctx, next) => {
@@ -68,8 +69,23 @@ export function docs(document: object): Middleware {
   };
 }
 
+/** Reads the file when it is first asked for; one that can't be read is tried again. */
+function readOnce(file: string): () => Promise<Buffer> {
+  let reading: Promise<Buffer> | undefined;
+  return async () => {
+    reading ??= readFile(file);
+    try {
+      return await reading;
+    } catch (error) {
+      reading = undefined;
+      throw error;
+    }
+  };
+}
+
 function text(content: string, type: string): Served {
-  return { type, etag: createHash('sha256').update(content).digest('base64url').slice(0, 22), content: () => content };
+  const bytes = Buffer.from(content);
+  return { type, etag: createHash('sha256').update(content).digest('base64url').slice(0, 22), content: () => bytes };
 }
 
 async function answer(ctx: Context, { type, etag, policy, content }: Served): Promise<void> {
