@@ -247,6 +247,8 @@ function respond(ctx: Context, deps: PipelineDeps, answer: Answer): void {
     sendJson(ctx, answer.status, headers, content);
     return;
   }
+  // Koa hears of its faults only while it reads: where the caller has gone before, or asked by HEAD, one that nobody hears of would end the process.
+  if (content instanceof Readable) content.on('error', (error) => ctx.app.emit('error', error, ctx));
   setCommonHeaders(ctx);
   ctx.status = answer.status;
   ctx.type = 'application/json';

@@ -51,7 +51,13 @@ export function application(logger: Logger, middlewares: readonly Middleware[], 
   for (const middleware of middlewares) app.use(middleware);
   app.use(unmatched(router));
   // Koa prints to the console what escapes a response that has begun; here it goes to the log.
-  app.on('error', (error: unknown) => logger.warn({ err: error }, 'a response could not be sent whole'));
+  const told = new WeakSet<object>();
+  app.on('error', (error: object) => {
+    // By Koa and by the response's own stream.
+    if (told.has(error)) return;
+    told.add(error);
+    logger.warn({ err: error }, 'a response could not be sent whole');
+  });
   return app;
 }
 

@@ -135,10 +135,11 @@ function watchers(): Recording {
 /** The stream's beginning and end are recorded, however it ends. */
 async function streamed(access: AccessRecorder, asker: Asker, request: AccessRequest, { contentType, headers, records }: OpsStream): Promise<Answer> {
   const begun = await access.begin(asker, request);
+  let count = 0;
+  let position: Position | null = null;
+  let complete = false;
+  const end = async (): Promise<void> => begun.end(count, position, complete);
   async function* texts(): AsyncGenerator<string> {
-    let count = 0;
-    let position: Position | null = null;
-    let complete = false;
     try {
       for await (const exported of records()) {
         count += exported.count;
@@ -147,8 +148,19 @@ async function streamed(access: AccessRecorder, asker: Asker, request: AccessReq
       }
       complete = true;
     } finally {
-      await begun.end(count, position, complete);
+      await end();
     }
   }
-  return { status: 200, body: Readable.from(texts(), { objectMode: false, highWaterMark: 262_144 }), headers: { ...headers, 'Content-Type': contentType } };
+  const reading = texts();
+  const read: AsyncIterableIterator<string> = {
+    next: async () => reading.next(),
+    async return() {
+      const done = await reading.return(undefined);
+      // Of a reading that nobody began (HEAD, a caller who has gone by then) nothing else has run.
+      await end();
+      return done;
+    },
+    [Symbol.asyncIterator]: () => read,
+  };
+  return { status: 200, body: Readable.from(read, { objectMode: false, highWaterMark: 262_144 }), headers: { ...headers, 'Content-Type': contentType } };
 }

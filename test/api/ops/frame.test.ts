@@ -222,6 +222,59 @@ test('a stream whose reader goes away ends, and the record says so', async () =>
   assert.ok(ended.count > 0 && ended.count < 10_000_000);
 });
 
+test('a stream that nobody begins to read ends too: of HEAD, or a caller who went away while it was recorded', async () => {
+  let asked = 0;
+  const ask = await served(route({
+    handle: async () => stream(0, {
+      async *records() {
+        asked += 1;
+        yield { text: '{}\n', count: 1, position: '0' };
+      },
+    }),
+  }));
+  const types = (): string[] => events.log.map(({ type, data }) => `${type} ${String((data as { complete?: boolean }).complete)}`);
+  assert.equal((await ask('/ops/things/7', 'HEAD')).status, 200);
+  for (let wait = 0; wait < 200 && events.log.length < 2; wait++) await sleep(10);
+  assert.deepEqual(types(), ['ExportBegun undefined', 'ExportEnded false']);
+
+  const leaving = new AbortController();
+  events.beforeAppend = async () => {
+    events.beforeAppend = () => undefined;
+    leaving.abort();
+    await sleep(100);
+  };
+  await assert.rejects(fetch(`${ask.url}/ops/things/7`, { headers: { authorization: 'Bearer x' }, signal: leaving.signal }), /aborted/);
+  for (let wait = 0; wait < 200 && events.log.length < 4; wait++) await sleep(10);
+  assert.deepEqual(types().slice(2), ['ExportBegun undefined', 'ExportEnded false']);
+  assert.equal(asked, 0, 'nothing was read for nobody');
+});
+
+test('a stream whose end can not be recorded, since the log went away with its reader, harms nobody else', async () => {
+  const ask = await served(route({ handle: async () => stream(10_000_000) }));
+  let tried = 0;
+  const down = (): void => {
+    tried += 1;
+    throw new UnavailableError('down');
+  };
+  // One that is read, and one that is not.
+  const reading = await fetch(`${ask.url}/ops/things/7`, { headers: { authorization: 'Bearer x' } });
+  const reader = (reading.body as ReadableStream<Uint8Array>).getReader();
+  await reader.read();
+  events.beforeAppend = down;
+  await reader.cancel();
+  for (let wait = 0; wait < 200 && tried < 1; wait++) await sleep(10);
+  let begins = 0;
+  events.beforeAppend = () => {
+    begins += 1;
+    if (begins > 1) down();
+  };
+  assert.equal((await ask('/ops/things/7', 'HEAD')).status, 200);
+  for (let wait = 0; wait < 200 && tried < 2; wait++) await sleep(10);
+  assert.equal(tried, 2);
+  events.beforeAppend = () => undefined;
+  assert.equal((await ask('/ops/things/8', 'HEAD')).status, 200);
+});
+
 test('a stream whose source fails breaks off: what is not whole never looks whole', async () => {
   const failing = stream(0, {
     async *records() {
