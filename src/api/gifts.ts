@@ -1,6 +1,7 @@
 /** Gifts: looking one up, claiming one, and the adjustment codes for tills (spec 4.3, decisions 2). */
 import { claimGift } from '../commands/claimGift.js';
-import { callerOf, loadGift } from '../commands/loadGift.js';
+import { callerOf, hasRun, loadGift } from '../commands/loadGift.js';
+import { isSomebody } from '../domain/gift.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from './embed.js';
 import { type Embedded, embeddedCollector } from './embedded.js';
 import { HttpError } from './errors.js';
@@ -62,10 +63,12 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       async open(early) {
         const user = userOf(early);
         const now = deps.now();
+        const context = contextOf(early, now);
         const giftId = early.params['giftId'] ?? '';
         const loaded = await loadGift(deps, giftId, user, now);
+        if (!hasRun(loaded, context) && isSomebody(loaded.gift.issued.receiver)) throw new HttpError('cannot_claim');
         return async () => {
-          const { own, history, replayed } = await claimGift(deps, loaded, user, contextOf(early, now));
+          const { own, history, replayed } = await claimGift(deps, loaded, user, context);
           const last = own.at(-1);
           if (last !== undefined) await deps.gifts.reached(last.position, POSITION_WAIT_MS);
           const joined = await findGift(deps, giftId);

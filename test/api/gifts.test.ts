@@ -187,6 +187,8 @@ test('claim: the first wins, the owner again gets it again, others are refused',
   for (const receiver of [{ user_id: 'bob' }, { phone_number: '07700 900002' }, { phone_number: '07700 900999' }]) {
     const sent = await buyOne(service, 'latte', receiver);
     for (const user of ['bob', 'cat', 'ann']) refused(await claim(sent, user), 403, 'Cannot claim this gift.');
+    const malformed = { token: await service.userToken('cat'), body: { colour: 'red' } };
+    refused(await service.ask('POST', `/api/v2/gifts/${sent}/claim`, malformed), 403, 'Cannot claim this gift.');
   }
   refused(await claim('0'.repeat(20), 'bob'), 404, 'gift not found');
   const redeemed = await buyOne(service);
