@@ -124,15 +124,15 @@ async function clusteredPins(stores: readonly Store[], single: readonly PlacedPi
       pins.push(single[properties.index] as PlacedPin);
       return;
     }
-    const [longitude, latitude] = geometry.coordinates as [number, number];
     const leaves = clusters.getLeaves(properties.cluster_id as number, Infinity);
     const members = leaves.map((leaf) => leaf.properties.index).sort((a, b) => a - b).map((index) => stores[index] as Store);
-    pins.push({ place: placeOf(longitude, latitude), pin: clusterPin(members, granularity, longitude, latitude) });
+    const pin = clusterPin(members, granularity, geometry.coordinates as [number, number]);
+    pins.push({ place: placeOf(pin.longitude, pin.latitude), pin });
   });
   return pins;
 }
 
-function clusterPin(members: readonly Store[], granularity: number, longitude: number, latitude: number): ClusterPin {
+function clusterPin(members: readonly Store[], granularity: number, [longitude, latitude]: readonly [number, number]): ClusterPin {
   const area = { west: 180, south: 90, east: -180, north: -90 };
   for (const store of members) {
     area.west = Math.min(area.west, store.longitude);
@@ -141,5 +141,15 @@ function clusterPin(members: readonly Store[], granularity: number, longitude: n
     area.north = Math.max(area.north, store.latitude);
   }
   const name = JSON.stringify([granularity, ...members.map((store) => store.id)]);
-  return { id: createHash('sha256').update(name).digest('hex').slice(0, 20), type: 'cluster', count: members.length, longitude, latitude, area };
+  return {
+    id: createHash('sha256').update(name).digest('hex').slice(0, 20),
+    type: 'cluster',
+    count: members.length,
+    // The library rounds to single precision: a centre may come out some metres off, and beside stores that stand at one place.
+    longitude: within(area.west, longitude, area.east),
+    latitude: within(area.south, latitude, area.north),
+    area,
+  };
 }
+
+const within = (least: number, value: number, most: number): number => Math.min(most, Math.max(least, value));

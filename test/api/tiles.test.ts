@@ -84,6 +84,8 @@ test('stores at the very same place are one cluster even at granularity 20', asy
   const catalogue = await catalogueOf({ brand: [brand('b')], store: [store('x', 'b'), store('y', 'b')] });
   const [pin, ...others] = await pinsOf(catalogue, LONDON, 'granularity=20');
   assert.ok(others.length === 0 && pin?.type === 'cluster' && pin.count === 2);
+  const { longitude, latitude } = store('x', 'b');
+  assert.equal([pin.longitude, pin.latitude, pin.area], [longitude, latitude, { west: longitude, south: latitude, east: longitude, north: latitude }], 'where they stand, to the last digit');
 });
 
 test('the id of a cluster stays with its stores and granularity, and changes with either', async () => {
