@@ -208,6 +208,9 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
   if (takesKey(route) && (status === 402 || status === 403 || status === 404 || status === 405 || status === 422)) {
     headers['Idempotent-Replayed'] = header('IdempotentReplayed');
   }
+  for (const { code } of errors) {
+    for (const [name, description] of Object.entries(route.errorHeaders?.[code] ?? {})) headers[name] = { description, schema: { type: 'string' } };
+  }
   const examples: Json = {};
   for (const { code, message } of errors) {
     let name: string = code;

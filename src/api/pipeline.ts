@@ -15,7 +15,7 @@ import { callerLeft } from './callerLeft.js';
 import { type ErrorCode, HttpError, answerOf } from './errors.js';
 import { type HeldKey, type StoredAnswer, bodyHashOf, idempotencyKey, isDecided, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
 import { hasLongList, jsonBody } from './json.js';
-import type { PositionGate } from './positions.js';
+import { POSITION_HEADER, type PositionGate } from './positions.js';
 import { listParameter, readQuery } from './query.js';
 import type { RequestState } from './requestState.js';
 import { type Answer, type Call, type Route, type RouteCaller, takesKeys } from './route.js';
@@ -38,16 +38,13 @@ export interface PipelineDeps {
   onUnkept(error: unknown, requestId: string): void;
 }
 
-/** Header of the log position that a write reached, or that a read wants to see. */
-export const POSITION_HEADER = 'Gift-Position';
-
 interface Checks {
   readonly body: Validator | undefined;
   readonly query: Validator | undefined;
 }
 
-/** What answers the requests of one route. */
-export function serve(route: Route, deps: PipelineDeps): RouteHandler {
+/** What answers the requests of one route. `allow`: every method of its path. */
+export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHandler {
   const checks: Checks = {
     body: route.body === undefined || route.signature !== undefined ? undefined : bodyValidator(route.body),
     query: route.query === undefined ? undefined : queryValidator(route.query),
@@ -57,6 +54,7 @@ export function serve(route: Route, deps: PipelineDeps): RouteHandler {
   return async (ctx, pathParams) => {
     const state = ctx.state as RequestState;
     state.route = route.path;
+    state.allow = allow;
     state.noStore = route.noStore === true;
     const { authorization } = ctx.headers;
     const principal = deps.recognise(authorization, route.caller) ?? (await deps.authenticate(authorization, route.caller));
@@ -205,7 +203,7 @@ async function runKeyed(route: Route, checks: Checks, call: RequestCall, ctx: Co
     const told = answerOf(error);
     await unlessUnkept(deps, call.requestId, async () => {
       if (!isDecided(told.code)) return key.release();
-      const stored = { status: told.status, headers: { ...told.headers, ...allowOf(told.status, route) } };
+      const stored = { status: told.status, headers: { ...allowOf(told.status, ctx.state as RequestState), ...told.headers } };
       return key.settle(told.more === undefined ? { ...stored, body: JSON.stringify({ error: told.message }) } : stored);
     });
     throw error;
@@ -227,8 +225,9 @@ async function unlessUnkept(deps: PipelineDeps, requestId: string, keep: () => P
   }
 }
 
-function allowOf(status: number, route: Route): Record<string, string> {
-  return status === 405 ? { Allow: route.method } : {};
+/** What a 405 says beside its message: every method of the path (RFC 9110 15.5.6), also where a gift's state refused. */
+export function allowOf(status: number, { allow }: RequestState): Record<string, string> {
+  return status === 405 && allow !== undefined ? { Allow: allow } : {};
 }
 
 function positionHeader(deps: PipelineDeps, { position }: Answer): Record<string, string> {

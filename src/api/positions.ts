@@ -8,6 +8,12 @@ export const POSITION_WAIT_MS = 1000;
 
 const POSITION = /^([0-9a-f-]{36}):([0-9a-z]{1,64})$/;
 
+/** Header of the log position that a write reached, or that a read wants to see. */
+export const POSITION_HEADER = 'Gift-Position';
+
+/** A position as the header says it. */
+export const positionText = (logId: string, position: Position): string => `${logId}:${position}`;
+
 /** Something that follows the log: a read model, or a view made of one. */
 export interface Follower {
   /** Waits until everything up to `position` is in it, at most `timeoutMs`. @returns whether it is. */
@@ -46,7 +52,7 @@ export function positionGate({ logId, isPosition }: Pick<EventStore, 'logId' | '
       if (!isPosition(position)) throw new HttpError('invalid_position');
       return position;
     },
-    format: (position) => `${logId}:${position}`,
+    format: (position) => positionText(logId, position),
     async wait(position, reads = []) {
       const reached = await Promise.all([...always, ...reads.map((name) => where[name])].map((follower) => follower.reached(position, POSITION_WAIT_MS)));
       if (reached.includes(false)) throw new UnavailableError('the read models have not reached the position that was asked for');

@@ -6,6 +6,8 @@ export interface RequestState {
   requestId: string;
   /** The route's path pattern, for the log. */
   route?: string;
+  /** Every method of the route's path, as `Allow` says them. */
+  allow?: string;
   principal?: Principal;
   /** The route's answers, errors included, must not be kept by anybody. */
   noStore?: boolean;

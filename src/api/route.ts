@@ -126,6 +126,8 @@ export interface RouteDescription {
   readonly answers: readonly SuccessAnswer[];
   /** Errors that say more than `error`: the whole body's schema, and an example of what they say. */
   readonly errorBodies?: Readonly<Partial<Record<ErrorCode, { readonly schema: Schema; readonly example: object }>>>;
+  /** Headers of errors, by name with what they mean, beside those that every error of its status carries. */
+  readonly errorHeaders?: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, string>>>>>;
   /** What it may refuse, beside what every route of its kind may (`pipeline.ts` adds those). */
   readonly errors: readonly ErrorCode[];
 }

@@ -57,5 +57,11 @@ export function createRouter(routes: readonly Route[], handlerOf: (route: Route)
   };
 }
 
+/** Every method that these routes take at a path pattern, as `Allow` says them. */
+export function allowedAt(routes: readonly Route[], path: string): string {
+  const methods = routes.filter((route) => route.path === path).flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  return methods.sort().join(', ');
+}
+
 /** Routes are looked up, not called by the tree. */
 const unused = (): void => undefined;

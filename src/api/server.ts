@@ -5,11 +5,11 @@ import type { Logger } from 'pino';
 import { tracingOn } from '../tracing/spans.js';
 import { CALLER_LEFT, CallerLeftError } from './callerLeft.js';
 import { HttpError, answerOf } from './errors.js';
-import { type PipelineDeps, serve } from './pipeline.js';
+import { type PipelineDeps, allowOf, serve } from './pipeline.js';
 import { requestSpan } from './requestSpan.js';
 import type { RequestState } from './requestState.js';
 import type { Route } from './route.js';
-import { type Router, createRouter } from './router.js';
+import { type Router, allowedAt, createRouter } from './router.js';
 import { setCommonHeaders } from './send.js';
 
 const REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
@@ -28,7 +28,7 @@ export type OnAnswer = (method: string, route: string | undefined, status: numbe
 
 /** Builds the Koa application that serves the routes. */
 export function httpApplication(routes: readonly Route[], deps: ServerDeps): Koa {
-  const router = createRouter(routes, (route) => serve(route, deps));
+  const router = createRouter(routes, (route) => serve(route, deps, allowedAt(routes, route.path)));
   return application(deps.logger, deps.beside ?? [], { router, onAnswer: deps.onAnswer });
 }
 
@@ -135,9 +135,8 @@ function answerError(ctx: Context, error: unknown, logger: Logger): void {
   }
   setCommonHeaders(ctx);
   ctx.status = told.status;
-  ctx.set(told.headers);
+  ctx.set({ ...allowOf(told.status, ctx.state as RequestState), ...told.headers });
   if ((ctx.state as RequestState).noStore === true) ctx.set('Cache-Control', 'no-store');
-  if (told.status === 405 && told.headers['Allow'] === undefined) ctx.set('Allow', ctx.method);
   ctx.type = 'application/json';
   ctx.body = JSON.stringify({ error: told.message, ...told.more });
 }

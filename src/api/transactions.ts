@@ -13,7 +13,7 @@ import { type Viewer, giftEntity } from './giftEntities.js';
 import { joinGifts } from './giftJoin.js';
 import { NEXT_ACTION_BODIES, needsAuthentication } from './nextAction.js';
 import { pageParameters, pageRequest, pageSchema, paginate } from './pages.js';
-import { POSITION_WAIT_MS } from './positions.js';
+import { POSITION_HEADER, POSITION_WAIT_MS, positionText } from './positions.js';
 import type { Answer, EarlyCall, Route, Schema } from './route.js';
 import { dataSchema } from './schemas/catalogue.js';
 import { giftEmbeddedExample, giftExample, giftSchema, listedGiftsEmbeddedSchema, transactionEmbeddedSchema, transactionExample, transactionSchema } from './schemas/gifts.js';
@@ -79,6 +79,7 @@ const TRANSACTION_ANSWER = {
 };
 
 const LOCATION = { Location: 'Address of the gifts of this transaction.' };
+const BOUGHT_NOT_PAID = { ...LOCATION, [POSITION_HEADER]: 'Where the log stands with this purchase.' };
 const NOT_DECIDED_YET =
   'A gift whose charge is still under way is `pending`. Where the buyer’s bank wants them to prove who they are, the answer is 402 with `next_action`: the buyer has 15 minutes to do it with ' +
   'the card processor’s library, then payment and gifts are cancelled. `GET /api/v2/transactions/{id}` tells what came of it.';
@@ -97,9 +98,6 @@ function transactionEntity(id: string, transaction: TransactionDocument, giftIds
 }
 
 const locationOf = (id: string): Record<string, string> => ({ Location: `/api/v2/transactions/${id}/gifts` });
-
-/** Of a refusal: an answer that succeeds says by itself that it is a repeated one. */
-const refusalHeaders = (id: string, replayed: boolean): Record<string, string> => ({ ...locationOf(id), ...(replayed ? { 'Idempotent-Replayed': 'true' } : {}) });
 
 const giftIdsOf = (transaction: TransactionDocument): string[] => deriveGiftIds(transaction.seed, transaction.count).map(({ gift_id }) => gift_id);
 
@@ -130,15 +128,15 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
   };
 
   const answer = async (
-    id: string, transaction: TransactionDocument, gifts: () => Promise<readonly Shown[]>, embeds: readonly string[], viewer: Viewer, replayed = false,
+    id: string, transaction: TransactionDocument, gifts: () => Promise<readonly Shown[]>, embeds: readonly string[], viewer: Viewer, ofRefusal: Record<string, string> = {},
   ): Promise<Answer> => {
     const headers = locationOf(id);
     const { payment, authentication } = transaction;
     if (payment === 'pending' && authentication !== undefined) {
-      const needed = await needsAuthentication({ questions: deps.questions, transactionId: id, authentication, headers, asThingsAre: true });
+      const needed = await needsAuthentication({ questions: deps.questions, transactionId: id, authentication, headers: { ...headers, ...ofRefusal }, asThingsAre: true });
       if (needed !== undefined) throw needed;
     }
-    if (payment === 'declined') throw new HttpError('payment_declined', { headers: refusalHeaders(id, replayed) });
+    if (payment === 'declined') throw new HttpError('payment_declined', { headers: { ...headers, ...ofRefusal } });
     const embedded = await embed(transaction, embeds.length === 0 ? [] : await gifts(), embeds, viewer);
     return { status: 200, headers, body: { data: transactionEntity(id, transaction, giftIdsOf(transaction)), embedded } };
   };
@@ -149,10 +147,12 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     const [first] = history;
     if (transaction === undefined || first === undefined) throw new Error('a purchase was appended and is not there');
     if (position !== undefined) await Promise.all([deps.transactions, deps.gifts].map((model) => model.reached(position, POSITION_WAIT_MS)));
+    // What an answer that succeeds says by itself: a refused purchase was written, too.
+    const ofRefusal = { ...(position === undefined ? {} : { [POSITION_HEADER]: positionText(deps.events.logId, position) }), ...(replayed ? { 'Idempotent-Replayed': 'true' } : {}) };
     const { authentication, payment } = transaction;
     if (authentication !== undefined && (replayed || payment === 'pending')) {
       // A repeated purchase is answered as the first was, whatever has come of it.
-      const headers = refusalHeaders(transactionId, replayed);
+      const headers = { ...locationOf(transactionId), ...ofRefusal };
       const needed = await needsAuthentication({ questions: deps.questions, transactionId, authentication, headers, asThingsAre: false });
       if (needed !== undefined) throw needed;
     }
@@ -162,7 +162,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       await inSlices<string>(giftsProjection.documentIds(first), (id, index) => void shown.push({ id, gift: giftsProjection.evolve(undefined, first, id, index) }));
       return shown;
     };
-    const made = await answer(transactionId, transaction, gifts, embeds, viewer, replayed);
+    const made = await answer(transactionId, transaction, gifts, embeds, viewer, ofRefusal);
     return { ...made, status: 201, replayed, ...(position === undefined ? {} : { position }) };
   };
 
@@ -199,6 +199,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       },
       answers: [{ status: 201, description: 'Bought; the charge has settled or is still under way.', headers: LOCATION, ...TRANSACTION_ANSWER }],
       errorBodies: NEXT_ACTION_BODIES,
+      errorHeaders: { payment_declined: BOUGHT_NOT_PAID, payment_needs_authentication: BOUGHT_NOT_PAID },
       errors: ['payment_declined', 'payment_needs_authentication', 'invalid_payment_reference', 'cannot_use_payment_method', 'invalid_product', 'receiver_not_found', 'invalid_phone_number'],
       async open(early) {
         const context = contextOf(early, deps.now());
@@ -226,6 +227,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       params: { transactionId: 'The transaction’s id.' },
       answers: [{ status: 200, description: 'The transaction.', headers: LOCATION, ...TRANSACTION_ANSWER }],
       errorBodies: NEXT_ACTION_BODIES,
+      errorHeaders: { payment_declined: LOCATION, payment_needs_authentication: LOCATION },
       errors: ['transaction_not_found', 'payment_declined', 'payment_needs_authentication'],
       async open(early) {
         const { id, transaction } = await find(early);

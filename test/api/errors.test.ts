@@ -355,13 +355,18 @@ test('the order of the checks: each fault hides those after it', async () => {
   refused(await ask('GET', '/api/v2/transactions/x/gifts?page=0', { as: 'bob' }), 404, 'transaction not found');
 });
 
-test('405 of a gift’s state carries Allow', async () => {
+test('405 of a gift’s state carries Allow: every method of the path, as any other 405 there, also when it is repeated', async () => {
   const redeemed = await buyOne(service);
   await redeem(service, redeemed);
   for (const [path, body] of [['redemptions', { location_id: 'bean-soho' }], ['voucher', {}], ['voucher/claimed', {}], ['claim', undefined]] as const) {
-    const reply = await ask('POST', `/api/v2/gifts/${redeemed}/${path}`, { as: path === 'claim' ? 'bob' : 'ann', ...(body === undefined ? {} : { body }) });
-    refused(reply, 405, 'gift already redeemed.');
-    assert.ok((reply.headers.get('allow') ?? '').split(', ').includes('POST'));
+    const target = `/api/v2/gifts/${redeemed}/${path}`;
+    const allowed = (await ask('DELETE', target)).headers.get('allow');
+    assert.equal(allowed, path === 'voucher/claimed' ? 'GET, HEAD, POST' : 'POST');
+    for (const headers of [{}, { 'idempotency-key': 'late' }, { 'idempotency-key': 'late' }]) {
+      const reply = await ask('POST', target, { as: path === 'claim' ? 'bob' : 'ann', headers, ...(body === undefined ? {} : { body }) });
+      refused(reply, 405, 'gift already redeemed.');
+      assert.equal(reply.headers.get('allow'), allowed);
+    }
   }
 });
 

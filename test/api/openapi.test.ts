@@ -45,6 +45,7 @@ const renamePet: Route = {
   bodyExample: { name: 'Rex' },
   answers: [{ status: 200, description: 'Renamed.', schema: petAnswer }],
   errors: ['too_many_requests', 'payment_declined'],
+  errorHeaders: { payment_declined: { Location: 'What was bought.' } },
   handle,
 };
 const token: Route = {
@@ -176,6 +177,8 @@ test('every error stands under its status with its exact message', () => {
   assert.ok('WWW-Authenticate' in (at(responses, '401', 'headers') as object));
   assert.ok('Idempotent-Replayed' in (at(responses, '402', 'headers') as object));
   assert.not.ok('Idempotent-Replayed' in (at(responses, '400', 'headers') as object));
+  assert.equal(at(responses, '402', 'headers', 'Location'), { description: 'What was bought.', schema: { type: 'string' } });
+  assert.not.ok('Location' in (at(responses, '403', 'headers') as object));
   const gone = at(operationOf(openApiDocument(routes, INFO), 'get', '/api/v2/pets/{petId}'), 'responses', '405');
   assert.ok('Allow' in (at(gone, 'headers') as object));
   assert.is(at(gone, 'description'), '`gift is expired and cannot be redeemed.`');

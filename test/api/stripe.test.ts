@@ -74,6 +74,8 @@ test('a buyer who must prove who they are gets what it takes; the webhook settle
   const intent = intentOf(id);
   const asked = { error: 'Payment needs authentication.', next_action: { type: 'use_stripe_sdk', client_secret: intent.client_secret } };
   assert.deepEqual([reply.status, reply.json], [402, asked]);
+  const written = (await service.events.read(`transaction-${id}`)).at(-1)?.position ?? '';
+  assert.equal(reply.headers.get('gift-position'), `${service.events.logId}:${written}`);
   assert.equal(faultOf({ method: 'POST', path: '/api/v2/transactions', status: 402, body: reply.json }), undefined);
   const now = await get(`/api/v2/transactions/${id}`);
   assert.deepEqual([now.status, now.json], [402, asked]);
@@ -83,7 +85,7 @@ test('a buyer who must prove who they are gets what it takes; the webhook settle
   refused(await redeem(service, gift), 405, 'gift is not paid for yet.');
 
   const again = await purchase(CHALLENGED, 'challenge-1');
-  assert.deepEqual([again.status, again.json, again.headers.get('idempotent-replayed'), again.headers.get('location')], [402, asked, 'true', reply.headers.get('location')]);
+  assert.deepEqual([again.status, again.json, again.headers.get('idempotent-replayed'), again.headers.get('location'), again.headers.get('gift-position')], [402, asked, 'true', reply.headers.get('location'), reply.headers.get('gift-position')]);
   assert.equal(stripe.intents.filter(({ metadata }) => metadata['transaction_id'] === id).length, 1);
 
   const message = succeeded(stripe.authenticate(intent.id, true));

@@ -77,6 +77,8 @@ test('a declined charge: 402, the gifts are cancelled', async () => {
   refused(reply, 402, 'Payment declined.');
   const location = reply.headers.get('location') ?? '';
   assert.match(location, /^\/api\/v2\/transactions\/[0-9a-f]{32}\/gifts$/);
+  const written = (await service.events.read(transactionStream(location.split('/')[4] ?? ''))).at(-1)?.position ?? '';
+  assert.equal(reply.headers.get('gift-position'), `${service.events.logId}:${written}`);
   refused(await get(location.replace(/\/gifts$/, '')), 402, 'Payment declined.');
   const { data } = (await get(location)).json;
   assert.deepEqual([data[0].gift_status, data[0].status, data[0].status_code, data[0].sent_date], ['cancelled', 3, 'CA', '']);
