@@ -48,7 +48,7 @@ export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocumen
       for (let round = 0; round < ROUNDS; round++) {
         // Free codes first: one that another draw for this gift takes meanwhile is still among them, or is found to be the gift's own.
         const candidates = await freeCodes(codes, segmentId, giftId, CANDIDATES);
-        const [own] = await codesOfGift(codes, giftId);
+        const [own] = await codesOfGift(codes, segmentId, giftId);
         if (own !== undefined) return { code: own.code, pin: own.pin };
         if (candidates.length === 0) {
           if (await hasPool(codes, segmentId)) break;

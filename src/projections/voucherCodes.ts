@@ -55,9 +55,12 @@ export async function hasPool(codes: ReadModel<VoucherCodeDocument>, segmentId: 
   return (await codes.find({ where: { segment_id: segmentId }, limit: 1 })).length > 0;
 }
 
-/** The pool codes that name this gift: normally none, or one whose gift has no voucher yet because the process ended in between. @throws UnavailableError */
-export async function codesOfGift(codes: ReadModel<VoucherCodeDocument>, giftId: string): Promise<PoolCode[]> {
-  return (await codes.find({ where: { gift_id: giftId } })).map(poolCode);
+/**
+ * The codes of a segment's pool that name this gift: normally none, or one whose gift has no voucher yet because the process ended in between. One of another
+ * segment, drawn for a request that named that, is good for nothing here. @throws UnavailableError
+ */
+export async function codesOfGift(codes: ReadModel<VoucherCodeDocument>, segmentId: string, giftId: string): Promise<PoolCode[]> {
+  return (await codes.find({ where: { gift_id: giftId } })).filter(({ body }) => body.segment_id === segmentId).map(poolCode);
 }
 
 /**

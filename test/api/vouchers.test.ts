@@ -341,6 +341,29 @@ test('a draw that reads the pool while another one for the same gift takes a cod
   }
 });
 
+test('a gift whose voucher was being made for another segment gets a code of the one that its voucher names', async () => {
+  const segments = ['seg-one', 'seg-two'];
+  await service.import({
+    segments: segments.map((id) => ({ id, name: id, voucherType: 'qr', expiry: 5 })),
+    products: [{ id: 'either', brand_id: 'bean', name: 'Either', sale_price: 100, segments }],
+    voucher_codes: segments.map((segment_id) => ({ segment_id, code: `CODE-OF-${segment_id}` })),
+  });
+  await eventually(async () => ((await get('/api/v2/products/either')).status === 200 ? true : undefined));
+  const gift = await buyOne(service, 'either');
+  const store = await service.openStore();
+  try {
+    const pool = openReadModel<VoucherCodeDocument>(store, voucherCodesProjection);
+    await eventually(async () => ((await pool.count({ where: { segment_id: 'seg-one' } })) === 1 ? true : undefined));
+    // Its process ended, or another request was quicker, between the code and the voucher.
+    await codePool(service.events, pool).draw('seg-one', gift, { commandId: 'ended', correlationId: 'ended', by: { user: 'ann' }, now: new Date().toISOString() });
+    await pool.reached((await service.events.end()) ?? '', 5_000);
+  } finally {
+    await store.close();
+  }
+  const reply = await generate('voucher', gift, 'ann', { segmentId: 'seg-two' });
+  assert.deepEqual([codeOf(reply), reply.json.embedded.vouchers[0].segment_id], ['CODE-OF-seg-two', 'seg-two']);
+});
+
 test('a voucher with a long gift ends with its segment, with a short one with the gift', async () => {
   const gift = await boughtBefore(service, { product: 'latte', days: -1, expires: 3 });
   const { expiresAt } = (await generate('voucher/claimed', gift)).json;

@@ -104,8 +104,9 @@ test('the code that names a gift is found again', async ({ store }) => {
     given(streamOf('A'), { type: 'VoucherCodeAdded', data: { segment_id: 'seg-1', code: 'A', pin: '1' } }, { type: 'VoucherCodeAssigned', data: { gift_id: 'g' } });
     given(streamOf('B'), { type: 'VoucherCodeAdded', data: { segment_id: 'seg-1', code: 'B', pin: null } });
   });
-  assert.equal(await codesOfGift(model, 'g'), [{ stream: streamOf('A'), code: 'A', pin: '1' }]);
-  assert.equal(await codesOfGift(model, 'other'), []);
+  assert.equal(await codesOfGift(model, 'seg-1', 'g'), [{ stream: streamOf('A'), code: 'A', pin: '1' }]);
+  assert.equal(await codesOfGift(model, 'seg-1', 'other'), []);
+  assert.equal(await codesOfGift(model, 'seg-2', 'g'), []);
 });
 
 test.run();
