@@ -133,6 +133,18 @@ test('client credentials by HTTP Basic, encoded as RFC 6749 wants it or not', as
   failed(await here.token({ grant_type: 'client_credentials', client_id: 'other' }, basic('app', SECRET)));
 });
 
+test('fields of a form are flat', async ({ here }) => {
+  for (const id of ['client_id[a]', 'client_id[]', 'client_id.a', '[client_id]']) {
+    const answered = await here.token(`grant_type=client_credentials&${id}=app&client_secret=${SECRET}`);
+    assert.equal([answered.status, answered.body['error']], [422, 'client_id is required'], id);
+  }
+  const twice = await here.token(`grant_type=client_credentials&client_id=app&client_id=app&client_secret=${SECRET}`);
+  assert.equal([twice.status, twice.body['error']], [422, 'client_id must be a string']);
+  const encoded = await here.token(`grant_type=client%5Fcredentials&%63lient_id=app&client_secret=${encodeURIComponent(SECRET)}&`);
+  assert.is(encoded.status, 200);
+  for (const odd of ['__proto__=x', '__proto__[x]=y', '=x', '&&', '%ff=x']) assert.ok([401, 422].includes((await here.token(`grant_type=client_credentials&client_id=app&client_secret=wrong&${odd}`)).status), odd);
+});
+
 test('a Basic header of spaces is read as fast as any', () => {
   const started = performance.now();
   assert.throws(() => readBasic(`basic${' '.repeat(60_000)}x`), (error: unknown) => error instanceof HttpError);
