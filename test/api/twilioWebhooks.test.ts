@@ -73,6 +73,14 @@ test('forged, altered, replayed for another gift: refused, nothing changed', asy
   assert.doesNotMatch(service.log.join(''), /77009|another-token/);
 });
 
+test('more fields than Twilio ever sends are not even looked at: it would take long, and anybody may send them', async () => {
+  const { gift, sid } = await told('+447700900507');
+  const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, n) => [`f${n}`, '']));
+  refused(await tell(gift, { MessageSid: sid, MessageStatus: 'undelivered', ...many }), 400, 'Invalid signature.');
+  assert.deepEqual(await typesOf(gift), ['NotificationStarted', 'NotificationSent']);
+  answered(await tell(gift, { MessageSid: sid, MessageStatus: 'undelivered', More: 'x'.repeat(8_000) }), 'recorded');
+});
+
 test('what says nothing that matters is ignored', async () => {
   const { gift, sid } = await told('+447700900504');
   answered(await tell('nonsense', { MessageSid: sid, MessageStatus: 'undelivered' }), 'ignored');
