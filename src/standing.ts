@@ -2,13 +2,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PARKED_NAMES, type ParkedName } from './domain/parked.js';
 import { parkedWork } from './metrics/parkedWork.js';
+import { inParallel } from './inParallel.js';
 import type { EventStore, Position } from './ports/eventStore.js';
 import type { ReadStore } from './ports/readStore.js';
 import { FEED_TYPES, type Intent } from './processors/feed.js';
 import { parkLateMoneyAs } from './processors/lateMoney.js';
 import { openWork } from './processors/openWork.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from './processors/checkpoint.js';
+import { purchaseHistory } from './processors/reopen.js';
 import { PROCESS_LEASE } from './processors/run.js';
+import type { OpenWork } from './processors/work.js';
 import { buildOf, keptBuild, keptFormer, type Rebuild, rebuildOf } from './projections/builds.js';
 import { lagBehind } from './projections/lag.js';
 import { leaseState, type LeaseState } from './projections/lease.js';
@@ -29,6 +32,7 @@ const GLANCE_MS = 1_000;
 const COUNT = { events: 20_000, ms: 300 };
 /** Of the process managers' log: where they have never noted anything it is all of it. */
 const FOLD_MS = 5_000;
+const REOPENED_AT_ONCE = 8;
 
 /** What projections and process managers have in common. Times are ISO 8601, UTC. */
 interface CommonStanding {
@@ -225,6 +229,7 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
       open.lookedAt(batch.position);
       whole = batch.caughtUp;
     }
+    await reopened(open, late);
     const done = open.checkpoint();
     const [waiting, perSecond, lag] = await Promise.all([
       parked(),
@@ -238,6 +243,12 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
       kind: 'process', name, position: done ?? null, lag_events: lag.events, lag_exact: lag.whole && whole, lag_seconds: rounded(seconds), per_second: perSecond,
       holder: holderOf(PROCESS_LEASE, seen, was), in_flight: inFlight.get(name) ?? 0, parked: waiting.get(name) ?? 0,
     }));
+  }
+
+  /** Purchases of which the feed tells only the end, since they began at or below the checkpoint, or were retried: what is left of them their streams tell. */
+  async function reopened(open: OpenWork, late: AbortSignal): Promise<void> {
+    const waiting = [...open.resume()].flatMap((intent) => (intent.do === 'reopen' ? [intent.transactionId] : []));
+    await inParallel(waiting, REOPENED_AT_ONCE, async (id) => void open.reopen(id, await purchaseHistory(events, id, open.beginReopen(id))), late);
   }
 
   return {

@@ -3,7 +3,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { gifts } from '../src/projections/gifts.js';
 import type { Projection } from '../src/projections/projection.js';
+import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../src/processors/checkpoint.js';
 import { standings } from '../src/standing.js';
+import { openHouse, phone } from './support/house.js';
 import { buy, installed, settled } from './support/projecting.js';
 
 const test = suite('standing');
@@ -25,5 +27,33 @@ test('who has died since the last look does not look alive', installed(async ({ 
   assert.ok(performance.now() - began < 1_500, 'who looks again need not wait');
   await look.close();
 }));
+
+test('a purchase that is done is not in flight because the checkpoint lies in the midst of it', async () => {
+  const house = await openHouse();
+  try {
+    const worker = await house.work();
+    const processors = house.process();
+    const { transactionId } = await house.buy([phone(1), {}]);
+    await house.until(async () => processors.status().open === 0 && (await house.all('NotificationSent')).length === 1);
+    await worker.close();
+    const { transactionId: waiting } = await house.buy([phone(2)]);
+    await house.until(async () => (await house.types(`transaction-${waiting}`)).includes('ChargeStarted'));
+    await processors.close();
+    // As it is saved while an older one is open, and never again where nothing more happens: after this one's beginning.
+    const saved = (await house.reads.records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))!.value;
+    const [, started] = await house.events.read(`transaction-${transactionId}`);
+    await house.reads.records.put(PROCESS_CHECKPOINT, { ...saved, position: started!.position } satisfies ProcessCheckpoint);
+    const look = standings({ events: house.events, store: house.reads, projections: [] });
+    const standing = new Map((await look.look()).map((one) => [one.name, one]));
+    await look.close();
+    const [purchase, notification] = [standing.get('purchase'), standing.get('notification')];
+    assert.equal([purchase?.kind, purchase?.kind === 'process' && purchase.in_flight, notification?.kind === 'process' && notification.in_flight], ['process', 1, 0]);
+    const [begun] = await house.events.read(`transaction-${waiting}`);
+    assert.ok(purchase!.position! >= (await house.all('NotificationSent')).at(-1)!.position && purchase!.position! < begun!.position, 'what is open holds back, and nothing else');
+    assert.is(purchase!.lag_events, 2);
+  } finally {
+    await house.close();
+  }
+});
 
 test.run();
