@@ -8,6 +8,7 @@
  * - A batch's checkpoint is stored with or after its documents, never before, and never goes back.
  * - A version of a collection is built beside another and swapped in at once, by a pointer, which changes by compare-and-set: a process that was frozen while it
  *   swapped can't put an outdated version over a newer one when it wakes.
+ * - A document whose body was damaged where it is stored is read as an `UnreadableBody`: it keeps nobody from the others.
  * - Records change by compare-and-set: of many puts that expect the same version one succeeds.
  */
 import type { Position } from './eventStore.js';
@@ -17,6 +18,12 @@ export type Scalar = string | number | boolean | null;
 
 /** What a document holds, without its id and position: plain JSON. */
 export type Body = object;
+
+/** The body of a stored document that can't be read, since its file was damaged: nothing of it is known but this. It stays so until it is put right. */
+export interface UnreadableBody {
+  /** What is wrong with it. */
+  readonly $unreadable: string;
+}
 
 /** A secondary index. Queries may use only fields of one index, from its first field on, besides the id. */
 export interface IndexSpec {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { FIELD_CLASSES, type FieldClasses, MASK } from '../domain/fieldClasses.js';
 import type { Position } from '../ports/eventStore.js';
 import type { StoredDocument } from '../ports/readStore.js';
-import { isQuarantined } from './quarantine.js';
+import { isOutOfService, isQuarantined } from './quarantine.js';
 
 /** One field that differs. A value that is absent is left out; one that is secret or personal is masked. */
 export interface FieldDifference {
@@ -57,7 +57,7 @@ function maskedWithin(value: unknown, hides: (name: string) => boolean): unknown
 
 function kindOf(served: StoredDocument | undefined, log: StoredDocument | undefined): Difference['kind'] {
   if (served === undefined) return 'missing';
-  if (isQuarantined(served.body)) return 'quarantined';
+  if (isOutOfService(served.body)) return 'quarantined';
   if (log === undefined) return 'extra';
   return isQuarantined(log.body) ? 'unfoldable' : 'different';
 }

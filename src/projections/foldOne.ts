@@ -2,7 +2,7 @@
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { StoredDocument } from '../ports/readStore.js';
 import { type Projection, touchedBy } from './projection.js';
-import { isQuarantined, type Quarantined, quarantineDocument, quarantineOf } from './quarantine.js';
+import { isQuarantined, isUnreadable, type Quarantined, quarantineDocument, quarantineOf } from './quarantine.js';
 
 /** Told of what could not be folded. */
 export type NoteQuarantine = (quarantined: Quarantined) => void;
@@ -26,6 +26,7 @@ export function documentIdsOf(projection: Projection, event: RecordedEvent, note
 export function foldOne(projection: Projection, before: StoredDocument | undefined, event: RecordedEvent, id: string, index: number, note?: NoteQuarantine): StoredDocument | undefined {
   if (before !== undefined && (before.position >= event.position || isQuarantined(before.body))) return undefined;
   try {
+    if (before !== undefined && isUnreadable(before.body)) throw new Error(before.body.$unreadable);
     return { id, position: event.position, body: projection.evolve(before?.body, event, id, index) };
   } catch (error) {
     const quarantined = quarantineOf(event, id, error);

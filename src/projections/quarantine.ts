@@ -2,7 +2,7 @@
  * Documents that a projection could not fold. The stored body holds nothing but the marker, so no condition on a field matches it and no
  * half-folded document is ever shown; later events leave it alone. A record beside it lists it for support.
  */
-import type { Body, Records, StoredDocument } from '../ports/readStore.js';
+import type { Body, Records, StoredDocument, UnreadableBody } from '../ports/readStore.js';
 import { checkpointName, type Projection } from './projection.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 
@@ -27,6 +27,16 @@ interface QuarantineBody {
 /** Whether a body is a quarantine's marker. */
 export function isQuarantined(body: Body): body is QuarantineBody {
   return '$quarantined' in body;
+}
+
+/** Whether the store could not read it. It is listed, as a quarantined one, from the next event on that touches it. */
+export function isUnreadable(body: Body): body is UnreadableBody {
+  return '$unreadable' in body;
+}
+
+/** Whether nothing of the document may be shown: it is quarantined, or its store can't read it. */
+export function isOutOfService(body: Body): boolean {
+  return isQuarantined(body) || isUnreadable(body);
 }
 
 /** Describes a failure to fold `event`. */

@@ -3,7 +3,7 @@ import type { Position } from '../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
-import { isQuarantined } from './quarantine.js';
+import { isOutOfService, isUnreadable } from './quarantine.js';
 import { editionOf } from './repairOrders.js';
 
 /** A read model as its readers see it. Every method throws UnavailableError when the read store can't be reached. */
@@ -78,7 +78,7 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
   }
 
   function bodyOf(document: StoredDocument<B>): B {
-    if (isQuarantined(document.body)) throw new UnavailableError(`${name}: document ${document.id} is quarantined`);
+    if (isOutOfService(document.body)) throw new UnavailableError(`${name}: document ${document.id} is out of service: ${isUnreadable(document.body) ? document.body.$unreadable : 'it is quarantined'}`);
     return document.body;
   }
 
@@ -131,7 +131,7 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
     getMany,
     async find(query) {
       const found = await store.find<B>(await wholeCollection(), query);
-      return found.filter(({ body }) => !isQuarantined(body)).map(({ id, body }) => ({ id, body }));
+      return found.filter(({ body }) => !isOutOfService(body)).map(({ id, body }) => ({ id, body }));
     },
     edition: () => `${collection.version}/${corrections}`,
     count: async (query) => store.count(await wholeCollection(), query),

@@ -2,6 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Sqlite } from '../../src/adapters/embedded/driver.js';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
 import { giftStream } from '../../src/domain/gift.js';
 import type { ReadStore, StoredDocument } from '../../src/ports/readStore.js';
@@ -166,6 +167,34 @@ test('a quarantined document is healed where it can be folded, and stays so wher
   await append(events, giftStream(gift), 'GiftCancelled', { reason: 'refunded' });
   await settled(projector, events);
   assert.is((await model.get(gift))?.cancelled, true, 'and is kept up to date again');
+}));
+
+test('a document that its store can not read answers nothing, holds nobody up, and is put right', installed(async (house) => {
+  const { dir, events, store, project } = house;
+  const { gifts: [hit = '', touched = '', other = ''] } = await buy(events, [{}, {}, {}]);
+  const projector = await project();
+  await settled(projector, events);
+  const file = new Sqlite(join(dir, 'read.db'));
+  file.prepare(`UPDATE doc_gifts_${gifts.version} SET body = substr(body, 1, 20) WHERE id IN (?, ?)`).run(hit, touched);
+  file.close();
+  await projector.close();
+  const again = await project();
+  await redeem(events, touched);
+  await redeem(events, other);
+  await settled(again, events);
+  const model = openReadModel<GiftDocument>(store, gifts);
+  assert.ok((await model.get(other))?.redemption, 'the others go on');
+  for (const id of [hit, touched]) assert.instance(await model.get(id).catch((error: unknown) => error), UnavailableError);
+  assert.equal((await model.find({})).map(({ id }) => id), [other]);
+  const [listed, ...more] = await listQuarantined(store.records, gifts);
+  assert.equal([listed?.documentId, listed?.type, more], [touched, 'GiftRedeemed', []]);
+  assert.match(listed?.cause ?? '', /^what is stored is damaged: no JSON/);
+  const { differences } = await verify(house);
+  assert.equal(new Map(differences.map(({ id, kind }) => [id, kind])), new Map([hit, touched].toSorted().map((id) => [id, 'quarantined'])));
+  assert.equal(await outcomes(house, [hit, touched]), ['repaired', 'repaired']);
+  assert.is((await verify(house)).report.differences, 0);
+  assert.ok((await model.get(touched))?.redemption);
+  assert.equal(await listQuarantined(store.records, gifts), []);
 }));
 
 test('it goes by the build that is served, and works where no projector runs', installed(async (house) => {

@@ -64,14 +64,14 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
   function errorOf({ message, code }: Fault): Error {
     if (code === undefined) return new Error(message);
     try {
-      return unavailableOf(new Sqlite.SqliteError(message, code), file);
+      return unavailableOf(new Sqlite.SqliteError(message, code), file, 'read store');
     } catch (error) {
       return error as Error;
     }
   }
 
   function failure(error: unknown): unknown {
-    return database.open ? unavailableOf(error, file) : new UnavailableError('the read store is closed', { cause: error });
+    return database.open ? unavailableOf(error, file, 'read store') : new UnavailableError('the read store is closed', { cause: error });
   }
 
   /** The versions, of the file and of each collection's documents, that the remembered documents are of. */

@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Database, Statement } from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
-import type { Body, CollectionSpec, Query, StoredDocument } from '../../ports/readStore.js';
+import type { Body, CollectionSpec, Query, StoredDocument, UnreadableBody } from '../../ports/readStore.js';
 import { Sqlite } from './driver.js';
 import { layoutOf } from './readStoreLayout.js';
 import type { Layout, SqlScalar } from './readStoreLayout.js';
@@ -89,9 +89,24 @@ export function createReader(database: Database): Reader {
   };
 }
 
-/** The document of a row. @throws SyntaxError when its body is damaged */
+/** The document of a row; an `UnreadableBody` where what stands there is no document's. */
 export function documentOf<B extends Body>([id, position, body]: Row): StoredDocument<B> {
-  return { id, position, body: JSON.parse(body) as B };
+  return { id, position, body: bodyOf(body) as B };
+}
+
+function bodyOf(text: string): Body {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch (error) {
+    // The parser's message has some of the text in it, which may be personal.
+    return unreadable(`no JSON${/ at position \d+/.exec((error as Error).message)?.[0] ?? ''}`);
+  }
+  return typeof body === 'object' && body !== null && !Array.isArray(body) ? body : unreadable('no JSON object');
+}
+
+function unreadable(cause: string): UnreadableBody {
+  return { $unreadable: `what is stored is damaged: ${cause}` };
 }
 
 /** What `read` finds, or `empty` when there is no such collection. */

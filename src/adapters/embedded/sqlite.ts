@@ -74,7 +74,7 @@ export function openDatabase(file: string, options: DatabaseOptions): Database {
     if (options.readonly) database.pragma('query_only = ON');
   } catch (error) {
     database.close();
-    throw unavailableOf(error, file);
+    throw unavailableOf(error, file, options.kind);
   }
   const path = resolve(file);
   opened.set(path, [...(opened.get(path) ?? []), database]);
@@ -93,12 +93,13 @@ export function standsThere(file: string, { applicationId }: Pick<DatabaseOption
 
 /**
  * What an SQLite error means to a caller of a port: a full disk, a lock or an I/O error is `UnavailableError`.
+ * @param kind whose remedy is told for damage
  * @throws DataFileError for damage found in the file; any error that isn't the engine's is thrown again as it is.
  */
-export function unavailableOf(error: unknown, file: string): UnavailableError {
+export function unavailableOf(error: unknown, file: string, kind: DataFileKind = 'event log'): UnavailableError {
   if (!(error instanceof Sqlite.SqliteError)) throw error;
   if (isDamage(error)) {
-    throw new DataFileError(file, `is damaged (${error.message})`, 'stop the service and restore the file from a backup', { cause: error });
+    throw new DataFileError(file, `is damaged (${error.message})`, `stop the service and ${remedyOf(kind)}`, { cause: error });
   }
   if (!/^SQLITE_(FULL|IOERR|BUSY|LOCKED|CANTOPEN|READONLY|NOMEM|PROTOCOL)/.test(error.code)) throw error;
   return new UnavailableError(`${file}: ${error.message} (${error.code})`, { cause: error });
@@ -179,7 +180,7 @@ function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: 
   } catch (error) {
     database.close();
     if (error instanceof Sqlite.SqliteError && isDamage(error)) throw refusal(file, { problem: `is damaged (${error.message})`, remedy: remedyOf(options.kind) });
-    throw unavailableOf(error, file);
+    throw unavailableOf(error, file, options.kind);
   }
 }
 

@@ -67,11 +67,33 @@ test('damage met later is told for what it is', async () => {
   writeFileSync(file, Buffer.concat([bytes.subarray(0, middle), Buffer.alloc(8 * 4_096, 7), bytes.subarray(middle + 8 * 4_096)]));
   const damaged = await openEmbeddedReadStore({ dir });
   const ids = Array.from({ length: 990 }, (_, n) => `d${String(n).padStart(2, '0')}`);
-  assert.instance(await rejectionOf(damaged.getMany(collection, ids)), DataFileError);
+  const met = await rejectionOf(damaged.getMany(collection, ids));
+  assert.instance(met, DataFileError);
+  assert.match(met.message, /stop the service and delete it with its -wal and -shm, it is rebuilt from the log/);
   const write = damaged.write([batch(collection, ids.map((id) => doc(id, 2_000, {})), 2_000)]);
   assert.instance(await rejectionOf(write), DataFileError);
   assert.is(await damaged.checkpoint(projectionOf(collection)), undefined);
   await damaged.close();
+  rmSync(dir, { recursive: true });
+});
+
+test('a document that was damaged where it is stored is told for it, alone', async () => {
+  const dir = await newFolder();
+  const store = await openEmbeddedReadStore({ dir });
+  const collection = await filled(store, Array.from({ length: 6 }, (_, n) => ({ n })), [['n']]);
+  const bodies = ['{"n":1,"name":"Ada', '[1]', 'null', '7'];
+  const file = new Sqlite(join(dir, 'read.db'));
+  const [table] = file.prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'doc_%'").pluck().all();
+  for (const [n, body] of bodies.entries()) file.prepare(`UPDATE "${table}" SET body = ? WHERE id = ?`).run(body, `d0${n}`);
+  file.close();
+  const whole = await store.find(collection, { sort: [['n', 1]] });
+  const texts = ['damaged: no JSON at position 18', 'damaged: no JSON object', 'damaged: no JSON object', 'damaged: no JSON object'];
+  assert.equal(whole.map(({ body }) => body), [...texts.map((text) => ({ $unreadable: `what is stored is ${text}` })), { n: 4 }, { n: 5 }]);
+  assert.equal(await store.getMany(collection, whole.map(({ id }) => id)), whole);
+  assert.equal(await Promise.all(whole.map(({ id }) => store.get(collection, id))), whole);
+  assert.equal(await store.correct(collection, [{ id: 'd00', expected: whole[0]?.position, document: doc('d00', 1, { n: 0 }) }]), [true], 'and can be put right');
+  assert.equal((await store.get(collection, 'd00'))?.body, { n: 0 });
+  await store.close();
   rmSync(dir, { recursive: true });
 });
 
