@@ -49,7 +49,8 @@ export async function swapIn(unit: Unit, units: readonly Unit[], { store, lease,
     const noted = wanted && (await putRebuild(store, name, { ...target.value, state: 'swapping' }, target.version)) !== undefined;
     // An earlier leader that was cut off while it swapped may have come to the end of it since.
     if (!noted && (await store.active(name)) !== version) return { refused: true };
-  } else if (unit.active !== undefined && units.some((other) => isNewerVersion(other, unit))) {
+  } else if (unit.active !== undefined && (unit.follows === true || units.some((other) => isNewerVersion(other, unit)))) {
+    // What readers have left while it was still catching up is kept up to date for a while, and no more.
     unit.caughtUp = true;
     return {};
   }

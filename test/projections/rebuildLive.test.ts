@@ -5,7 +5,7 @@ import { giftStream } from '../../src/domain/gift.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { asBuild, formerOf, putFormer, putRebuild, rebuildOf } from '../../src/projections/builds.js';
-import { gifts } from '../../src/projections/gifts.js';
+import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
 import type { Pace } from '../../src/projections/pace.js';
 import { collectionOf } from '../../src/projections/projection.js';
 import { abortRebuild, beginRebuild, beginRollback, RebuildRefusedError } from '../../src/projections/rebuild.js';
@@ -15,7 +15,7 @@ import { seeThrough } from '../../src/projections/seeThrough.js';
 import { finishSwap, swapIn } from '../../src/projections/swap.js';
 import { transactions } from '../../src/projections/transactions.js';
 import { openUnit } from '../../src/projections/unit.js';
-import { append, buy, contents, installed, LEASE_TEST_MS, redeem, settled, silent, until } from '../support/projecting.js';
+import { append, buy, contents, installed, LEASE_TEST_MS, newEvent, redeem, settled, silent, until } from '../support/projecting.js';
 import { ASKED, buildCollection, depsFor, GIFTS_PROJECTION, inUse, rebuild, restless } from '../support/rebuilding.js';
 
 const test = suite('rebuilding beside what serves');
@@ -275,6 +275,28 @@ test('without a service the whole of it works, and whoever leads next goes on wi
   const gone = new AbortController();
   gone.abort();
   assert.not(await seeThrough(deps, GIFTS_PROJECTION, gone.signal, async () => false));
+}));
+
+test('a build that readers leave while it is still behind does not come back once it has caught up', installed(async ({ events, store, project }) => {
+  const { gifts: [gift = ''] } = await buy(events);
+  const first = await project();
+  await settled(first, events);
+  await first.close();
+  await events.append(giftStream(gift), Array.from({ length: 4_000 }, (_, n) => newEvent('GiftClaimed', { user_id: `u${n}` })), 'any');
+  // The others stand at the log's end, so that it catches up beside them: as when it alone was held up.
+  const others = await project({ projections: [transactions] });
+  await settled(others, events);
+  await others.close();
+  const { target, outcome } = await rebuild(depsFor(events, store));
+  assert.is(outcome, 'ready');
+  const projector = await project();
+  await inUse(store, target);
+  await settled(projector, events);
+  await sleep(2 * LEASE_TEST_MS);
+  assert.is(await store.active('gifts'), target);
+  await append(events, giftStream(gift), 'GiftClaimed', { user_id: 'last' });
+  await settled(projector, events);
+  assert.is((await store.get<GiftDocument>(buildCollection(target), gift))?.body.claimed_by, 'last');
 }));
 
 test('a rebuild that can not be taken over disturbs nobody, and is tried again', installed(async ({ events, store, project }) => {

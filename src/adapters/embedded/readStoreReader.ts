@@ -102,7 +102,7 @@ function bodyOf(text: string): Body {
     // The parser's message has some of the text in it, which may be personal.
     return unreadable(`no JSON${/ at position \d+/.exec((error as Error).message)?.[0] ?? ''}`);
   }
-  return typeof body === 'object' && body !== null && !Array.isArray(body) ? body : unreadable('no JSON object');
+  return typeof body === 'object' && body !== null ? body : unreadable('no JSON object');
 }
 
 function unreadable(cause: string): UnreadableBody {

@@ -81,7 +81,7 @@ test('a document that was damaged where it is stored is told for it, alone', asy
   const dir = await newFolder();
   const store = await openEmbeddedReadStore({ dir });
   const collection = await filled(store, Array.from({ length: 6 }, (_, n) => ({ n })), [['n']]);
-  const bodies = ['{"n":1,"name":"Ada', '[1]', 'null', '7'];
+  const bodies = ['{"n":1,"name":"Ada', '"text"', 'null', '7'];
   const file = new Sqlite(join(dir, 'read.db'));
   const [table] = file.prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'doc_%'").pluck().all();
   for (const [n, body] of bodies.entries()) file.prepare(`UPDATE "${table}" SET body = ? WHERE id = ?`).run(body, `d0${n}`);
