@@ -156,7 +156,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
         {
           status: 200,
           description: 'The gift with its voucher.',
-          schema: { ...dataSchema(giftSchema, embeddedSchema({ vouchers: voucherV1Schema, segments: segmentSchema })), required: ['data', 'embedded'] },
+          schema: { ...dataSchema(giftSchema, { ...embeddedSchema({ vouchers: voucherV1Schema, segments: segmentSchema }), description: 'Always the voucher; its segment when requested.' }), required: ['data', 'embedded'] },
           example: { data: { ...giftExample, voucher_id: voucherV1Example.id }, embedded: { vouchers: [voucherV1Example], segments: [segmentExample] } },
         },
       ],

@@ -4,8 +4,12 @@ import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { tileExample } from '../../src/api/schemas/catalogue.js';
+import { giftExample } from '../../src/api/schemas/gifts.js';
+import { tilesOf } from '../../src/api/tileGrid.js';
 import { startApp, type App } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
+import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { createLogger } from '../../src/logger.js';
 import { faultsOf, operationsOf } from './openapiCheck.js';
 
@@ -90,6 +94,27 @@ test('every operation has a text, an example of its answer and of its body, and 
       if (status.startsWith('2') && content['application/json'] !== undefined) assert.ok(content['application/json'].example, `${name}: no example of ${status}`);
     }
   }
+});
+
+test('examples say what the service would: a tile’s bounds are its own, a shortcode spells its gift’s id', () => {
+  const [z = 0, x = 0, y = 0] = tileExample.id.split('/').map(Number);
+  assert.equal(tilesOf({ z, west: x, columns: 1, top: y, rows: 1 }), [{ id: tileExample.id, bounds: tileExample.bounds }]);
+  const { west, south, east, north } = tileExample.bounds;
+  for (const { longitude, latitude } of tileExample.pins) assert.ok(west <= longitude && longitude < east && south <= latitude && latitude <= north);
+  assert.is(giftExample.shortcode, shortcodeOf(giftExample.id));
+});
+
+test('it is said when `embedded` is there', ({ document }) => {
+  let always = 0;
+  for (const { method, path, operation } of operationsOf(document)) {
+    for (const { content } of Object.values(operation['responses'] as Record<string, { content: Record<string, { schema?: { properties?: { embedded?: { description?: string } }; required?: string[] } }> }>)) {
+      const { properties, required = [] } = content['application/json']?.schema ?? {};
+      if (properties?.embedded === undefined || path.startsWith('/ops/')) continue;
+      if (required.includes('embedded')) always += 1;
+      assert.is(/absent when/.test(properties.embedded.description ?? 'absent when'), !required.includes('embedded'), `${method} ${path}: ${properties.embedded.description}`);
+    }
+  }
+  assert.is(always, 5);
 });
 
 test('every group has a text', ({ document }) => {

@@ -108,13 +108,13 @@ export const tileSchema = entity('Tile', {
   pins: { type: 'array', items: { oneOf: [storePinSchema, clusterPinSchema] } },
 });
 
-/** The schema of `{data}` with a single entity or a list, and the embedded kinds where the route embeds. */
+/** The schema of `{data}` with a single entity or a list, and the embedded kinds where the route embeds; a `description` of theirs says when they are there. */
 export function dataSchema(data: Schema, embedded?: Schema): Schema {
   return {
     type: 'object',
     additionalProperties: false,
     required: ['data'],
-    properties: embedded === undefined ? { data } : { data, embedded: { ...embedded, description: 'The embedded entities; absent when none were requested.' } },
+    properties: embedded === undefined ? { data } : { data, embedded: { description: 'The embedded entities; absent when none were requested.', ...embedded } },
   };
 }
 
@@ -184,8 +184,8 @@ export const segmentExample = { id: 'segment-hot-drinks', name: 'Hot drinks', vo
 
 /** The tile of that store, with a cluster of others. */
 export const tileExample = {
-  id: '16/32745/21786',
-  bounds: { west: -0.126343, south: 51.512588, east: -0.12085, north: 51.516007 },
+  id: '16/32745/21790',
+  bounds: { west: -0.1263427734375, south: 51.512161249555156, east: -0.120849609375, north: 51.51557978375591 },
   pins: [
     { id: 'store-kettle-covent-garden', type: 'store', brand_id: 'brand-kettle-and-crumb', name: 'Kettle & Crumb Covent Garden', longitude: -0.1256, latitude: 51.5142 },
     {

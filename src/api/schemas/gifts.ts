@@ -228,7 +228,7 @@ export const giftExample = {
 /** Its voucher as V1 shows it. */
 export const voucherV1Example = {
   id: '3c0e9a7b5d1f2846e0aa',
-  code: '7KQ2M9XW4TBRZ',
+  code: '7KQ2M9XW4TBR6',
   gift_id: GIFT,
   segment_id: segmentExample.id,
   expiry_date: '2027-02-19 10:12:00',
