@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { parse as parseForm } from 'node:querystring';
 import parser from 'koa-bodyparser';
 import type { Context } from 'koa';
+import { CallerLeftError } from './callerLeft.js';
 import { HttpError } from './errors.js';
 
 /** The most bytes a body may have, after decompression. */
@@ -111,7 +112,7 @@ export async function readBody(ctx: Context, rules: BodyRules): Promise<unknown>
 
 /**
  * The body's bytes as they came, whatever they hold: what is signed must not be touched. One without a body is empty.
- * @throws HttpError `unsupported_content_type` (compressed), `request_too_large`
+ * @throws HttpError `unsupported_content_type` (compressed), `request_too_large`; CallerLeftError when it breaks off
  */
 export async function readBytes(ctx: Context): Promise<Buffer> {
   const received: Buffer[] = [];
@@ -134,7 +135,7 @@ export async function readBytes(ctx: Context): Promise<Buffer> {
     };
     ctx.req.on('data', take);
     ctx.req.once('end', resolve);
-    ctx.req.once('error', reject);
+    ctx.req.once('error', () => reject(new CallerLeftError()));
   });
   return Buffer.concat(received);
 }

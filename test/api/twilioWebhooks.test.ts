@@ -5,6 +5,7 @@ import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { type FcmServer, openFcmServer } from '../support/fcmServer.js';
 import { buyOne, refused } from '../support/giftFlow.js';
+import { requestText, sendRaw } from '../support/rawHttp.js';
 import { notificationSettings } from '../support/realProviders.js';
 import { eventually, type Reply, type Service, startService } from '../support/service.js';
 import { openTwilioServer, type TwilioServer } from '../support/twilioServer.js';
@@ -104,6 +105,15 @@ test('a message whose sending nobody noted is not noted as undelivered; whoever 
   } finally {
     await store.close();
   }
+});
+
+test('whoever goes away in the middle of a message leaves no error in the log: nobody may call support at night who proves nothing', async () => {
+  const head = requestText('POST', '/webhooks/twilio?gift=x', { 'Content-Length': '100', 'X-Request-Id': 'broken-off' });
+  assert.equal(await sendRaw(service.url, [head, 'To=1'], { waitMs: 100 }), undefined);
+  if (service.log.length === 0) return;
+  const line = await eventually(async () => service.log.find((one) => one.includes('broken-off')));
+  assert.match(line, /"status":499/);
+  assert.deepEqual(service.log.filter((one) => /"level":[56]0/.test(one)), []);
 });
 
 test('whoever forges on and on is told to stop', async () => {

@@ -114,7 +114,7 @@ test('one after the other is killed or frozen', async ({ world }) => {
     for (const end = performance.now() + ms; ; await sleep(25)) {
       const found = await look();
       if (found !== undefined) return found;
-      if (performance.now() > end) assert.unreachable(`not within ${ms} ms: ${what}\n${fleet.lines().filter((line) => /"level":[456]0/.test(line)).slice(-30).join('\n')}`);
+      if (performance.now() > end) assert.unreachable(`not within ${ms} ms: ${what}\n${fleet.lines().filter((line) => /"level":"(?:warn|error|fatal)"/.test(line)).slice(-30).join('\n')}`);
     }
   };
   /** Asks processes that serve, one after the other, until one gives an answer that counts: a caller who tries again. */
