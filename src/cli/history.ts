@@ -15,7 +15,7 @@ import { findHashKey } from '../keys.js';
 import { addressOf } from '../publicUrl.js';
 import { type OpenedStores, withStores } from './engines.js';
 import { type SightFlags, accessRequest, cliAccess, outputOptions, sightOf, sightOptions } from './exports.js';
-import { jsonLine, tableLines } from './output.js';
+import { jsonLine, jsonText, tableLines } from './output.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 import { pastInstantOf } from './times.js';
 
@@ -108,7 +108,7 @@ async function showThen(terminal: Terminal, { deps, opened, found, time, flags, 
   await seen(1);
   const { data, embedded } = then;
   const shown = { as_of: time, position, time_zone: flags.timeZone, viewer: then.viewer, data, ...(embedded === undefined ? {} : { embedded }) };
-  await writeLines(terminal.stdout, [flags.json === true ? jsonLine(shown) : JSON.stringify(shown, null, 2)]);
+  await writeLines(terminal.stdout, [flags.json === true ? jsonLine(shown) : jsonText(shown)]);
 }
 
 function* csvOf(views: readonly EventView[]): Generator<string> {

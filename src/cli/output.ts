@@ -2,7 +2,15 @@
 import type { Cell } from '../audit/csv.js';
 
 /** A record as one JSON line, without its line feed. */
-export const jsonLine = (record: object): string => JSON.stringify(record);
+export const jsonLine = (record: object): string => plain(JSON.stringify(record));
+
+/** A record as JSON for people, indented. */
+export const jsonText = (record: object): string => plain(JSON.stringify(record, null, 2));
+
+/** The same JSON, without signs that move a terminal's cursor or turn its text around: a gift's message may hold any. Those below U+0020 stand escaped already. */
+function plain(json: string): string {
+  return json.replaceAll(/[\u007f-\u009f\p{Cf}]/gu, (sign) => Array.from({ length: sign.length }, (_, at) => `\\u${sign.charCodeAt(at).toString(16).padStart(4, '0')}`).join(''));
+}
 
 /** Rows under their headings, in columns as wide as their widest cell; numbers to the right. Control characters are left out. */
 export function tableLines(headings: readonly string[], rows: readonly (readonly Cell[])[]): string[] {

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { csvLine } from '../../src/audit/csv.js';
-import { jsonLine, printable, tableLines } from '../../src/cli/output.js';
+import { jsonLine, jsonText, printable, tableLines } from '../../src/cli/output.js';
 
 const test = suite('cli/output');
 
@@ -27,6 +27,15 @@ test('a table has columns as wide as they must be, numbers to the right', () => 
 
 test('texts cannot move the cursor', () => {
   assert.is(printable('a\u001B[2Jb\r\n\u202Ec'), 'a[2Jbc');
+});
+
+test('neither can those of JSON, which still says the same', () => {
+  const message = 'a\u001B[2J\u007f\u009b2J\u202Eb\u{E0001}🎁é\n';
+  for (const text of [jsonLine({ message }), jsonText({ message })]) {
+    assert.not.match(text.replaceAll('\n', ''), /[\p{Cc}\p{Cf}]/u);
+    assert.equal(JSON.parse(text), { message });
+  }
+  assert.is(jsonText({ a: [1] }), '{\n  "a": [\n    1\n  ]\n}');
 });
 
 test('a record is one line', () => {
