@@ -61,7 +61,8 @@ test('a changed version without its former fold is found out', () => {
 });
 
 test('a changed fold without a raised version is found out, in its own place or among the former ones', () => {
-  for (const one of PROJECTIONS) {
+  // The history has the event types of those that were released; a new one may fold others.
+  for (const one of PROJECTIONS.filter(({ name }) => RELEASED[name] !== undefined)) {
     const released = { version: one.version, fold: foldHash(one) };
     const changed: Projection = { ...one, evolve: (...event) => ({ ...one.evolve(...event), added: true }) };
     const widened: Projection = { ...one, types: [...one.types, 'LogRestored'] };
