@@ -25,10 +25,14 @@ test('no field is both secret and personal', () => {
   }
 });
 
-test('the doc comment of each event type names its secret fields', () => {
-  const text = readdirSync(sources).filter((file) => file !== 'fieldClasses.ts').map((file) => readFileSync(`${sources}${file}`, 'utf8')).join('\n');
-  for (const { secret } of Object.values<{ secret: readonly string[] }>(FIELD_CLASSES)) {
-    for (const path of secret) assert.match(text, new RegExp(`Secret[^.]*\`${path}\``), path);
+test('the doc comment of each event type names its secret and personal fields', () => {
+  const text = readdirSync(sources).map((file) => readFileSync(`${sources}${file}`, 'utf8')).join('\n');
+  const comments = [...text.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\nexport type (\w+)/g)].map(([, comment = '', name = '']) => ({ name, comment }));
+  for (const [type, classes] of Object.entries<{ secret: readonly string[]; personal: readonly string[] }>(FIELD_CLASSES)) {
+    // Those of entries are told of together, by name.
+    const own = comments.find(({ name }) => name === type) ?? comments.find(({ comment }) => comment.includes(`\`${type}\``));
+    for (const path of classes.secret) assert.match(own?.comment ?? '', new RegExp(`Secret[^]*\`${path}\``), `${type} ${path}`);
+    for (const path of classes.personal) assert.ok(own?.comment.split('Personal')[1]?.includes(`\`${path.replace(/\[\]$/, '')}\``), `${type} ${path}`);
   }
 });
 

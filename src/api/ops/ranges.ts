@@ -49,7 +49,8 @@ export async function rangeAsked(events: EventStore, query: Call['query']): Prom
   });
 }
 
-function inWords<T>(read: () => T): T {
+/** What is read from the caller's words about time. @throws HttpError `schema` with the words of a TimeError, and whatever else `read` does */
+export function inWords<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {

@@ -1,11 +1,11 @@
 /** The payment provider's ledger against the log, to the penny. */
 import { type DayReport, dayOf, reconcileDay, reconciliationReport } from '../../audit/reconcileDay.js';
 import type { Difference } from '../../audit/reconcile.js';
-import { DEFAULT_ZONE, TimeError } from '../../audit/times.js';
+import { DEFAULT_ZONE } from '../../audit/times.js';
 import { providersLedger } from '../../workers/payments/ledgers.js';
-import { HttpError } from '../errors.js';
 import type { Exported, OpsRoute } from './frame.js';
 import type { OpsDeps } from './deps.js';
+import { inWords } from './ranges.js';
 
 /** The routes. */
 export function reconciliationRoutes({ engines: { events, store }, payments, gifts }: OpsDeps): OpsRoute[] {
@@ -30,7 +30,7 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
       answers: [{ status: 200, description: 'The differences, and the report.', contentType: 'application/x-ndjson' }],
       errors: [],
       async handle({ query }) {
-        const day = understood(() => dayOf(query['day'] as string, query['time_zone'] as string, { now: Date.parse(gifts.now()), settings: payments }));
+        const day = inWords(() => dayOf(query['day'] as string, query['time_zone'] as string, { now: Date.parse(gifts.now()), settings: payments }));
         const compare = async (tell: (difference: Difference) => Promise<void>, signal: AbortSignal): Promise<DayReport> =>
           reconcileDay({ events, ledger: await providersLedger(payments, store.records) }, day, tell, signal);
         return {
@@ -83,14 +83,5 @@ async function* exported(run: (tell: (difference: Difference) => Promise<void>, 
     abort.abort();
     for (const { taken } of found) taken();
     await comparing.catch(() => undefined);
-  }
-}
-
-function understood<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof TimeError) throw new HttpError('schema', { message: error.message });
-    throw error;
   }
 }
