@@ -7,6 +7,7 @@ import { webhookRoutes } from '../../src/api/webhooks.js';
 import { paymentQuestions } from '../../src/commands/paymentAction.js';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../src/ports/bus.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
+import { SignatureError } from '../../src/workers/payments/providerEvents.js';
 import { stripeEvents } from '../../src/workers/payments/stripeEvents.js';
 import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
 import { startService } from '../support/service.js';
@@ -50,6 +51,17 @@ const given = (events: MemoryEvents): void =>
     data: { transaction_id: 't1', seed: '00', buyer_id: 'ann', product_id: 'p', brand_id: 'b', product_name: 'P', sale_price: 100, total: 100, payment_reference: 'pm', expires_on: '2030-01-01', message: '', receivers: [{}] },
   });
 const paid = succeeded({ id: 'pi_1', amount: 100, metadata: { transaction_id: 't1' } }, 'evt_1');
+
+test('a signature that can not even be compared is a forged one, not a message of Stripe that could not be understood', () => {
+  const read = stripeEvents(SECRET, 'simulated');
+  const now = Math.floor(Date.now() / 1000);
+  for (const signatures of ['v1=', `v1=${'a'.repeat(63)}é`, `v1=${'é'.repeat(64)}`, 'v1=a', 'v0=a', `v1=${'a'.repeat(64)}`]) {
+    for (const time of [`t=${now}`, 't=', 't=x']) assert.throws(() => read(Buffer.from('{}'), `${time},${signatures}`), SignatureError, `${time},${signatures}`);
+  }
+  for (const header of ['', ',', '=', 't', 'v1']) assert.throws(() => read(Buffer.from('{}'), header), SignatureError, header);
+  const { body, headers } = signed('no JSON', SECRET);
+  assert.throws(() => read(Buffer.from(body), headers['stripe-signature'] ?? ''), /no JSON/);
+});
 
 test('notes who told it, and that no money was moved where none is', async () => {
   const { events, post } = open();

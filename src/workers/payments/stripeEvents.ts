@@ -26,8 +26,11 @@ function verified(bytes: Buffer, signature: string, secret: string): unknown {
   try {
     return Stripe.webhooks.constructEvent(bytes, signature, secret, TOLERANCE_S);
   } catch (error) {
+    // The message is read once its signature is verified.
+    if (error instanceof SyntaxError) throw new MalformedEventError('the message is no JSON');
     if (error instanceof Stripe.errors.StripeSignatureVerificationError) throw new SignatureError(error.message.split('\n', 1)[0]);
-    throw new MalformedEventError('the message is no JSON');
+    // A signature that is empty, or of letters that Stripe's never has, the library can't even compare.
+    throw new SignatureError('the signature is none of Stripe\'s');
   }
 }
 
