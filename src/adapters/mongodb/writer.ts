@@ -1,7 +1,8 @@
 /** Writes batches: documents in commands of at most 1,000 or 2 MB, and the checkpoints after them. */
 import type { Position } from '../../ports/eventStore.js';
-import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
+import { MAX_BATCH_BYTES } from '../../ports/readStore.js';
 import type { StoredDocument, WriteBatch } from '../../ports/readStore.js';
+import { refuseTooMany } from '../readStoreRules.js';
 import { writeGuarded } from './guarded.js';
 import { CHECKPOINTS, layoutOf, valuesOf } from './layout.js';
 import type { Layout, MongoDocument } from './layout.js';
@@ -24,9 +25,8 @@ export async function writeBatches(link: Link, batches: readonly WriteBatch[]): 
   const checkpoints = new Map<string, Position>();
   for (const batch of batches) {
     const { name } = layoutOf(batch.collection);
-    const count = batch.documents.length;
-    if (count > MAX_BATCH_DOCUMENTS) throw new Error(`a batch for ${name} has ${count} documents, at most ${MAX_BATCH_DOCUMENTS} are allowed`);
-    if (count > 0) perCollection.set(name, [...(perCollection.get(name) ?? []), batch]);
+    refuseTooMany(batch.collection, batch.documents, 'a batch');
+    if (batch.documents.length > 0) perCollection.set(name, [...(perCollection.get(name) ?? []), batch]);
     if (batch.checkpoint === undefined) continue;
     const { projection, position } = batch.checkpoint;
     if (position > (checkpoints.get(projection) ?? '')) checkpoints.set(projection, position);

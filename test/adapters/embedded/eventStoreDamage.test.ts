@@ -26,7 +26,7 @@ test('damage deep inside is told when it is met, and not before', () =>
     const damaged = await open();
     const isDamage = (error: unknown): void => {
       assert.instance(error, DataFileError);
-      assert.match((error as Error).message, /events\.db is damaged \(.+\): stop the service and restore the file from a backup/);
+      assert.match((error as Error).message, /events\.db is damaged \(.+\): stop the service and restore it from a backup/);
     };
     isDamage(await failureOf(batchesOf(damaged.readAll(undefined))));
     isDamage(await failureOf(Promise.all(Array.from({ length: 40 }, (_, n) => damaged.read(`stream-${n}`)))));
