@@ -69,7 +69,8 @@ test('a reader that falls far behind loses lines and is told how many', async ()
     const log = openLogDestination(1);
     const line = 'x'.repeat(999) + '\\n';
     for (let n = 0; n < 40_000; n++) log.write(line);
-    const timer = setInterval(() => log.write('later\\n'), 20);
+    let later = 0;
+    const timer = setInterval(() => log.write('later ' + ++later + '\\n'), 20);
     setTimeout(() => clearInterval(timer), 1500);
   `);
   await wait(500);
@@ -79,8 +80,10 @@ test('a reader that falls far behind loses lines and is told how many', async ()
   const told = output.split('\n').filter((line) => line.startsWith('{'));
   assert.is(told.length, 1);
   const { dropped } = JSON.parse(told[0] ?? '') as { dropped: number };
-  assert.is(dropped + (output.match(/x{999}/g)?.length ?? 0), 40_000);
-  assert.match(output, /later\n$/);
+  // The first of the later lines may be dropped too: the process is slow.
+  const later = Number(/later (\d+)\n$/.exec(output)?.[1]);
+  assert.ok(later > 1);
+  assert.is(dropped + (output.match(/x{999}|later /g)?.length ?? 0), 40_000 + later);
 });
 
 /** A pipe that says so when it is full, open for both ends. */
