@@ -1,6 +1,6 @@
 /** Product search (spec 4.5, decisions 5): typing errors, word prefixes and accents are forgiven, best match first. */
 import { setImmediate } from 'node:timers/promises';
-import MiniSearch, { type SearchOptions } from 'minisearch';
+import MiniSearch, { type SearchOptions, type SearchResult } from 'minisearch';
 import { inSlices } from '../commands/slices.js';
 import type { Product } from '../domain/catalogue.js';
 import type { Catalogue } from '../projections/wholeCatalogue.js';
@@ -11,6 +11,8 @@ export const MAX_QUERY = 200;
 const MAX_WORDS = 8;
 /** Longer words are cut, in the index as in what is searched for. */
 const MAX_LETTERS = 32;
+/** Shorter ones are hardly two words written as one, and begin too many. */
+const MIN_JOINED = 5;
 
 /** Searches states of the catalogue. The index of a state is made at its first search, in slices, and kept as long as the state. */
 export interface ProductSearch {
@@ -47,15 +49,22 @@ interface Entry {
 interface Index {
   readonly products: readonly Product[];
   readonly words: MiniSearch<Entry>;
+  /** The names by their words written as one; made when first asked for. */
+  joined(): Promise<MiniSearch<Entry>>;
 }
 
 async function buildIndex(catalogue: Catalogue): Promise<Index> {
-  const words = new MiniSearch<Entry>({ fields: ['name', 'description', 'brand'], tokenize: lettersAndDigits, processTerm: (word) => word });
   const products = [...catalogue.products.values()];
-  await inSlices(products, ({ name, description, brand_id }, id) => {
-    words.add({ id, name, description, brand: catalogue.brands.get(brand_id)?.name ?? '' });
-  });
-  return { products, words };
+  const made = async (fields: (keyof Entry)[], tokenize: (text: string) => string[]): Promise<MiniSearch<Entry>> => {
+    const index = new MiniSearch<Entry>({ fields, tokenize, processTerm: (word) => word, searchOptions: { tokenize: lettersAndDigits } });
+    await inSlices(products, ({ name, description, brand_id }, id) => {
+      index.add({ id, name, description, brand: catalogue.brands.get(brand_id)?.name ?? '' });
+    });
+    return index;
+  };
+  const words = await made(['name', 'description', 'brand'], lettersAndDigits);
+  let joined: Promise<MiniSearch<Entry>> | undefined;
+  return { products, words, joined: async () => (joined ??= made(['name'], joinedWords)) };
 }
 
 /** Letters that Unicode doesn't take apart into a base and an accent. */
@@ -71,6 +80,12 @@ function lettersAndDigits(text: string): string[] {
   return (folded.match(/[\p{L}\p{N}]+/gu) ?? []).map((word) => word.slice(0, MAX_LETTERS));
 }
 
+/** Two and three words that follow each other, as one. */
+function joinedWords(text: string): string[] {
+  const words = lettersAndDigits(text);
+  return [2, 3].flatMap((length) => words.slice(length - 1).map((_, at) => words.slice(at, at + length).join('').slice(0, MAX_LETTERS)));
+}
+
 function wordsOf(text: string): string[] {
   return [...new Set(lettersAndDigits(text))].slice(0, MAX_WORDS);
 }
@@ -84,11 +99,25 @@ interface Match {
 /** How well products match, by place in the list. */
 type Scores = Map<number, Match>;
 
-/** First all words as typed but for few errors; where nothing has them, with more errors; and where nothing has all even so, any of them. */
-async function findIn({ products, words }: Index, query: readonly string[], wanted: (product: Product) => boolean): Promise<readonly Product[]> {
+/**
+ * First all words as typed but for few errors; where nothing has them, with spaces or hyphens left out, then with more errors; and where nothing has all
+ * even so, any of them.
+ */
+async function findIn({ products, words, joined }: Index, query: readonly string[], wanted: (product: Product) => boolean): Promise<readonly Product[]> {
   let matches: [number, Match][] = [];
-  for (const options of [CLOSE, LOOSE]) {
-    const scores = await scoresOf(words, query, options);
+  const close = new Map<string, SearchResult[]>();
+  const asTyped = (word: string): SearchResult[] => {
+    const results = words.search(word, CLOSE);
+    close.set(word, results);
+    return results;
+  };
+  const stages = [
+    async () => asTyped,
+    ...(query.some((word) => word.length >= MIN_JOINED) ? [async () => withJoined(close, await joined())] : []),
+    async () => (word: string) => words.search(word, LOOSE),
+  ];
+  for (const stage of stages) {
+    const scores = await scoresOf(query, await stage());
     matches = [...scores].filter(([id]) => wanted(products[id] as Product));
     const all = matches.filter(([, match]) => match.words === query.length);
     if (all.length > 0) return inOrder(all, products);
@@ -103,11 +132,21 @@ const CLOSE = { ...WEIGHTS, prefix: true, fuzzy: (word: string) => (word.length 
 /** Two errors, which is also two letters that changed places. */
 const LOOSE = { ...WEIGHTS, prefix: true, fuzzy: (word: string) => (word.length >= 4 ? 2 : false) } satisfies SearchOptions;
 
+/** What a word finds as typed, and where it is some words of a name written as one; each product once. */
+function withJoined(close: ReadonlyMap<string, readonly SearchResult[]>, joined: MiniSearch<Entry>): (word: string) => readonly SearchResult[] {
+  return (word) => {
+    const asTyped = close.get(word) ?? [];
+    if (word.length < MIN_JOINED) return asTyped;
+    const known = new Set(asTyped.map(({ id }) => id as number));
+    return [...asTyped, ...joined.search(word, CLOSE).filter(({ id }) => !known.has(id as number))];
+  };
+}
+
 /** Word by word, with a pause after each: a search of many words never holds up other requests. */
-async function scoresOf(words: MiniSearch<Entry>, query: readonly string[], options: SearchOptions): Promise<Scores> {
+async function scoresOf(query: readonly string[], found: (word: string) => readonly SearchResult[]): Promise<Scores> {
   const scores: Scores = new Map();
   for (const word of query) {
-    for (const { id, score } of words.search(word, options)) {
+    for (const { id, score } of found(word)) {
       const match = scores.get(id as number);
       if (match === undefined) scores.set(id as number, { score, words: 1 });
       else {

@@ -56,6 +56,13 @@ test('typing errors are forgiven: a letter wrong, missing, too many, or two that
   assert.equal(await found('smotohie'), ['smoothie']);
 });
 
+test('a space or hyphen left out is forgiven, with another error too', async () => {
+  for (const text of ['flatwhite', 'flat-white', 'Flatwhit', 'flatwihte']) assert.equal(await found(text), ['flat-white'], text);
+  assert.equal(await found('thankyou card'), ['staff-thank-you']);
+  assert.equal(await found('learntoride'), ['learn-to-ride']);
+  assert.equal((await found('spaday for two'))[0], 'spa-day-two');
+});
+
 test('the description and the name of the brand are searched too', async () => {
   assert.equal(await found('oatcakes'), ['whisky-flight']);
   assert.ok((await found('pennyfarthing')).includes('margherita'));
