@@ -11,7 +11,7 @@ const ANSWER_MS = 10_000;
 export interface PaymentQuestions {
   /**
    * The secret with which the buyer goes on (never to be logged or kept), and whether the payment still waits for that; `undefined`: the provider does
-   * not know the payment. @throws UnavailableError when the provider can't be asked
+   * not know the payment. Who asks while the same is being asked gets the same answer. @throws UnavailableError when the provider can't be asked
    */
   action(transactionId: string, paymentId: string): Promise<{ readonly clientSecret: string; readonly waiting: boolean } | undefined>;
   /** The transaction that a payment of the provider's belongs to; `undefined`: none that this provider knows of. @throws UnavailableError when the provider can't be asked */
@@ -29,10 +29,21 @@ export function paymentQuestions(bus: Bus): PaymentQuestions {
     if (isTrouble(answer)) throw new UnavailableError(`the payment provider cannot be asked: ${answer.cause}`);
     return answer as Exclude<R, Trouble>;
   };
+  const askAction = async (transaction_id: string, payment_id: string): ReturnType<PaymentQuestions['action']> => {
+    const reply = await ask(SUBJECTS.paymentAction, { transaction_id, payment_id }, checks.paymentActionReply);
+    return reply.outcome === 'unknown' ? undefined : { clientSecret: reply.client_secret, waiting: reply.waiting };
+  };
+  const underWay = new Map<string, ReturnType<PaymentQuestions['action']>>();
   return {
-    async action(transaction_id, payment_id) {
-      const reply = await ask(SUBJECTS.paymentAction, { transaction_id, payment_id }, checks.paymentActionReply);
-      return reply.outcome === 'unknown' ? undefined : { clientSecret: reply.client_secret, waiting: reply.waiting };
+    // A buyer who looks at a purchase all the time must not use up what the provider grants us for everybody's charges.
+    async action(transactionId, paymentId) {
+      const key = JSON.stringify([transactionId, paymentId]);
+      let asked = underWay.get(key);
+      if (asked === undefined) {
+        asked = askAction(transactionId, paymentId).finally(() => underWay.delete(key));
+        underWay.set(key, asked);
+      }
+      return asked;
     },
     async transactionOf(payment_id) {
       const reply = await ask(SUBJECTS.findPayment, { payment_id }, checks.paymentSearchReply);

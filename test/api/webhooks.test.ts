@@ -121,6 +121,26 @@ test('without a secret there is no such route', async () => {
   }
 });
 
+test('the provider is asked once for all who look at one payment at a time, and anew after its answer', async () => {
+  const asked: { readonly payload: object; readonly answer: (reply: object) => void; readonly fail: (error: Error) => void }[] = [];
+  const questions = paymentQuestions({ request: async (_: string, payload: object) => new Promise<object>((answer, fail) => void asked.push({ payload, answer, fail })) } as unknown as Bus);
+  const looks = Array.from({ length: 50 }, () => questions.action('t', 'p'));
+  const other = questions.action('t2', 'p');
+  assert.deepEqual(asked.map(({ payload }) => payload), [{ transaction_id: 't', payment_id: 'p' }, { transaction_id: 't2', payment_id: 'p' }]);
+  asked[1]?.answer({ outcome: 'unknown' });
+  assert.equal(await other, undefined);
+  asked[0]?.answer({ outcome: 'action', client_secret: 's', waiting: true });
+  for (const look of looks) assert.deepEqual(await look, { clientSecret: 's', waiting: true });
+
+  const failing = [questions.action('t', 'p'), questions.action('t', 'p')];
+  assert.equal(asked.length, 3);
+  asked[2]?.fail(new NoRespondersError('x'));
+  for (const one of failing) await assert.rejects(one, UnavailableError);
+  const anew = questions.action('t', 'p');
+  asked[3]?.answer({ outcome: 'action', client_secret: 's', waiting: false });
+  assert.deepEqual(await anew, { clientSecret: 's', waiting: false });
+});
+
 test('asking the provider: what it says, or that it cannot be asked', async () => {
   const answering = (answer: () => Promise<object>): ReturnType<typeof paymentQuestions> => paymentQuestions({ request: answer } as unknown as Bus);
   const found = answering(async () => ({ outcome: 'action', client_secret: 's', waiting: true }));
