@@ -10,6 +10,7 @@ import { HttpError } from './errors.js';
 /** The most bytes a body may have, after decompression. */
 const LIMIT = '1mb';
 const LIMIT_BYTES = 1_048_576;
+const FORM = 'application/x-www-form-urlencoded';
 
 const options: parser.Options = {
   jsonLimit: LIMIT,
@@ -84,7 +85,7 @@ function normaliseCoding(ctx: Context): void {
 export async function readBody(ctx: Context, rules: BodyRules): Promise<unknown> {
   if (rules.optional && (!announcesBody(ctx) || (await isEmpty(ctx.req)))) return undefined;
   normaliseCoding(ctx);
-  const taken = rules.form ? ['application/json', 'application/x-www-form-urlencoded'] : ['application/json'];
+  const taken = rules.form ? ['application/json', FORM] : ['application/json'];
   const charset = ctx.request.charset.toLowerCase();
   if (announcesBody(ctx) ? typeof ctx.request.is(taken) !== 'string' : !taken.includes(ctx.request.type.toLowerCase())) throw new HttpError('unsupported_content_type');
   if (charset !== '' && charset !== 'utf-8' && charset !== 'utf8') throw new HttpError('unsupported_content_type');
@@ -104,7 +105,11 @@ export async function readBody(ctx: Context, rules: BodyRules): Promise<unknown>
     ctx.req.off('data', keep);
   }
   const { body, rawBody } = ctx.request as { body: unknown; rawBody?: string };
-  if (rawBody === undefined || rawBody === '') throw new HttpError('malformed_json');
+  if (rawBody === undefined || rawBody === '') {
+    // A form without fields: which of them is missing is for the schema to say.
+    if (ctx.request.type.toLowerCase() === FORM) return {};
+    throw new HttpError('malformed_json');
+  }
   // Decoding puts U+FFFD in the place of bytes that are no UTF-8. A compressed body's own bytes are gone by now: one with this character is refused.
   if (rawBody.includes('\uFFFD') && (isCompressed(ctx) || !isUtf8(Buffer.concat(received)))) throw new HttpError('malformed_json');
   return body;

@@ -229,6 +229,9 @@ test('415: other types, charsets and encodings; a missing type where a body is n
     refused(await ask('POST', path, { as, body: '{}', headers: { 'content-type': type } }), 422, 'payment is required');
   }
   refused(await ask('POST', path, { as, body: gzipSync('{}'), headers: { 'content-encoding': 'gzip' } }), 422, 'payment is required');
+  for (const body of ['', '&']) {
+    refused(await ask('POST', '/oauth/token', { body, headers: { 'content-type': 'application/x-www-form-urlencoded' } }), 422, 'grant_type is required');
+  }
   assert.equal((await ask('POST', '/oauth/token', { body: 'grant_type=client_credentials&client_id=app&client_secret=app-secret', headers: { 'content-type': 'application/x-www-form-urlencoded' } })).status, 200);
   refused(await ask('POST', '/oauth/token', { body: '{}', headers: { 'content-type': 'text/plain' } }), 415, 'Unsupported content type.');
 });
