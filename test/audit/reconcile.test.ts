@@ -94,6 +94,34 @@ test('every difference is told, with what is known of it', async ({ house }) => 
   assert.equal(all.find(({ id }) => id === 'c11')?.there, { amount: 250, currency: 'gbp', at: at(HOUR), status: 'succeeded' });
 });
 
+test('what a wallet booked before midnight, and the log took after it, is looked up in the wallet', async ({ house }) => {
+  house.methods.set('prepaid', { kind: 'wallet', prepaid: true, customer: null });
+  const [paid, other] = await Promise.all([house.buy([{}], { price: 125, reference: 'prepaid' }), house.buy([{}], { price: 125, reference: 'prepaid' })]);
+  for (const { transactionId } of [paid, other]) {
+    await house.append('wallet-prepaid', 'WalletDebited', { transaction_id: transactionId, amount: 125 }, at(-20 * 60_000));
+    await house.append(`transaction-${transactionId}`, 'PaymentCharged', { amount: transactionId === paid.transactionId ? 125 : 126, provider: 'wallet', charge_id: `wallet-${transactionId}` }, at(1_000));
+  }
+  const refund = { gift_ids: [], provider: 'wallet', attempt: 1, amount: 25 };
+  await house.append('wallet-prepaid', 'WalletCredited', { transaction_id: paid.transactionId, amount: 25, cause: 'back' }, at(-20 * 60_000));
+  await house.append(`transaction-${paid.transactionId}`, 'GiftsRefunded', { ...refund, refund_id: 'back', refund_ref: 'wallet-back' }, at(2_000));
+  await house.append(`transaction-${paid.transactionId}`, 'GiftsRefunded', { ...refund, refund_id: 'never', refund_ref: 'wallet-never' }, at(3_000));
+  await charged(house, 'unknown', 'wallet-unknown', 7, 4_000, 'wallet');
+  const found: Difference[] = [];
+  const { ledgers } = await reconcileDay({ events: house.events, ledger: ledgerOf([]) }, { from: DAY, to: DAY + DAY_MS }, (one) => void found.push(one));
+  assert.equal(found.map(({ what, id }) => `${what} ${id}`).toSorted(), [`amount wallet-${other.transactionId}`, 'missing_there wallet-never', 'missing_there wallet-unknown'].toSorted());
+  assert.is(ledgers.find(({ provider }) => provider === 'wallet')?.looked_up, 3);
+});
+
+test('a long day of a wallet is compared whole', async ({ house }) => {
+  for (let n = 0; n < 501; n++) {
+    await house.append('wallet-prepaid', 'WalletDebited', { transaction_id: `t${n}`, amount: 1 }, at(HOUR + n));
+    await charged(house, `t${n}`, `wallet-t${n}`, 1, HOUR + n, 'wallet');
+  }
+  const { ledgers } = await reconcileDay({ events: house.events, ledger: ledgerOf([]) }, { from: DAY, to: DAY + DAY_MS }, () => assert.unreachable());
+  const sums = { charges: 501, charged: 501, refunds: 0, refunded: 0 };
+  assert.equal(ledgers.find(({ provider }) => provider === 'wallet'), { provider: 'wallet', here: sums, there: sums, looked_up: 0, differences: 0 });
+});
+
 test('a broken-off comparison ends', async ({ house }) => {
   const abort = new AbortController();
   abort.abort(new Error('enough'));
@@ -149,6 +177,14 @@ test('Stripe\'s list, page by page, as the log says; then with everything that c
       uncompared: [],
     });
     assert.ok(stripe.asked.some(({ path, query }) => path === '/v1/charges' && query.has('starting_after')), 'more than a page');
+    const ledger = stripeLedger(settings);
+    const listed: LedgerEntry[] = [];
+    for await (const page of ledger.list(from, Date.now() + 1_000)) listed.push(...page);
+    for (const kind of ['charge', 'refund'] as const) {
+      const one = listed.find((each) => each.kind === kind && each.moved);
+      assert.ok(one !== undefined);
+      assert.equal(await ledger.find(kind, one.id, one.transactionId ?? ''), one, 'asked for by its id it is what the list says');
+    }
 
     const [more, vanished, byHand] = stripe.intents.filter(({ status }) => status === 'succeeded').slice(20, 23) as [(typeof stripe.intents)[number], (typeof stripe.intents)[number], (typeof stripe.intents)[number]];
     more.amount += 1;
