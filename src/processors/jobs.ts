@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { parkedId, type ParkedName, parkedStream, type WorkParked } from '../domain/parked.js';
 import { inSpan, type SpanDescription } from '../tracing/spans.js';
 import type { Pool } from './pool.js';
-import { afterFailure, LaterError, NotYetError, type Patience } from './retry.js';
+import { afterFailure, LaterError, NotOursError, NotYetError, type Patience } from './retry.js';
 import type { Seen } from './seen.js';
 import type { ProcessTally } from './status.js';
 import type { Writer } from './writing.js';
@@ -102,10 +102,11 @@ export function jobRunner({ writer, logger, now, patience, tally, mayAct, signal
         await inSpan(() => stepSpan(job, number), () => job.run(number));
       } catch (error) {
         if (signal.aborted) return;
-        if (!(error instanceof NotYetError)) tally.failed(job.parkAs.step);
+        const failed = !(error instanceof NotYetError || error instanceof NotOursError);
+        if (failed) tally.failed(job.parkAs.step);
         again = afterFailure(error, number - failing.before, now() - failing.since, patience, Math.random());
         held = error instanceof LaterError && error.held;
-        if (number === 1 && !(error instanceof NotYetError)) logger.warn({ err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) }, 'not done at the first attempt');
+        if (number === 1 && failed) logger.warn({ err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) }, 'not done at the first attempt');
       }
       try {
         if (again !== undefined && 'cause' in again) await park(job, again.cause);

@@ -64,6 +64,9 @@ export class NotYetError extends Error {
   }
 }
 
+/** This process may not act at this moment: the work may have passed to another. Nothing was tried, so nothing has failed. */
+export class NotOursError extends UnavailableError {}
+
 /** A worker's answer. @throws LaterError, GiveUpError when it has none */
 export function answered<T extends { readonly outcome: string }>(reply: T | Trouble): Exclude<T, Trouble> {
   if (isTrouble(reply)) throw reply.outcome === 'later' ? new LaterError(reply) : new GiveUpError(reply.cause);

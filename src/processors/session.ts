@@ -4,7 +4,6 @@ import { giftStream } from '../domain/gift.js';
 import { type GiftsPurchased, issueGifts } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
-import { UnavailableError } from '../ports/unavailable.js';
 import { pause } from '../projections/lease.js';
 import { charge, type ChargeDeps } from './chargeStep.js';
 import type { Contact } from './notification.js';
@@ -14,7 +13,7 @@ import { FEED_TYPES, type Intent } from './feed.js';
 import { type Job, jobRunner } from './jobs.js';
 import { openWork } from './openWork.js';
 import { openPool } from './pool.js';
-import { NotYetError, type Patience } from './retry.js';
+import { NotOursError, NotYetError, type Patience } from './retry.js';
 import { purchaseHistory } from './reopen.js';
 import { retell } from './retellStep.js';
 import { refund } from './refundStep.js';
@@ -73,7 +72,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
   const names = new WeakMap<GiftsPurchased['data'], Promise<string>>();
 
   const mayAct = (): void => {
-    if (signal.aborted || !held()) throw new UnavailableError('the work may have passed to another process');
+    if (signal.aborted || !held()) throw new NotOursError('the work may have passed to another process');
   };
   const senderName = (purchase: GiftsPurchased['data']): Promise<string> => {
     const known = names.get(purchase) ?? deps.contact(purchase.buyer_id).then((buyer: Contact | undefined) => buyer?.name ?? '');

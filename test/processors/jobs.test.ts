@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { RemoteError } from '../../src/ports/bus.js';
 import { type Job, jobRunner } from '../../src/processors/jobs.js';
 import { openPool } from '../../src/processors/pool.js';
-import { LaterError, PATIENCE } from '../../src/processors/retry.js';
+import { LaterError, NotOursError, PATIENCE } from '../../src/processors/retry.js';
 import { processTally } from '../../src/processors/status.js';
 import type { Writer } from '../../src/processors/writing.js';
 
@@ -42,6 +42,30 @@ test('what a limit of our own has held back for a day is not given up at the nex
   await Promise.race([done, sleep(20_000, undefined, { ref: false })]);
   assert.equal(parked, []);
   assert.equal(attempts, Array.from({ length: 33 }, (_, n) => n + 1), 'no attempt passes for the first again');
+});
+
+test('what could not be tried, since another process may have the work, is told and counted as no failure, and tried later', async () => {
+  const lines: string[] = [];
+  const tally = processTally();
+  let ours = false;
+  const runner = jobRunner({
+    writer: { append: async () => SEEN }, logger: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }), now: Date.now,
+    patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 5 }, tally, signal: new AbortController().signal, timesParked: () => 0,
+    mayAct: () => {
+      if (!ours) throw new NotOursError('the work may have passed to another process');
+    },
+  });
+  const pool = openPool(4);
+  let runs = 0;
+  const done = Promise.all(Array.from({ length: 50 }, (_, n) => new Promise<void>((resolve) => {
+    runner.takeOn({ key: `issue/${n}`, pool, transactionId: 't', parkAs: { name: 'purchase', entity: 't', step: 'issue' }, cause: () => SEEN, done: resolve, run: async () => void (runs += 1) });
+  })));
+  await sleep(50);
+  const [tried, before] = [runs, structuredClone(tally.status().steps.get('issue'))];
+  ours = true;
+  await Promise.race([done, sleep(20_000, undefined, { ref: false })]);
+  assert.equal([tried, before], [0, { inFlight: 50, failed: 0, parked: 0 }]);
+  assert.equal([runs, lines, tally.status().steps.get('issue')], [50, [], { inFlight: 0, failed: 0, parked: 0 }]);
 });
 
 test.run();
