@@ -95,8 +95,6 @@ function inWords({ keyword, instancePath, params }: ErrorObject): string {
       return `${subject}: at least ${String(p['limit'])}`;
     case 'maxItems':
       return `${subject}: at most ${String(p['limit'])}`;
-    case 'uniqueItems':
-      return `${subject} must not name anything twice`;
     default:
       return `${subject} is not valid`;
   }

@@ -94,6 +94,15 @@ test('every difference is told, with what is known of it', async ({ house }) => 
   assert.equal(all.find(({ id }) => id === 'c11')?.there, { amount: 250, currency: 'gbp', at: at(HOUR), status: 'succeeded' });
 });
 
+test('what the provider\'s clock puts a quarter of an hour later than the log is compared, without being looked up', async ({ house }) => {
+  const quarter = 15 * 60_000;
+  for (const id of ['same', 'more']) await charged(house, id, id, 100, quarter - 1_000);
+  const ledger = ledgerOf([entry('charge', 'same', 'same', 100, quarter + 1_000), entry('charge', 'more', 'more', 101, quarter + 1_000)]);
+  const { told, reconciled } = await run(house, ledger);
+  assert.equal(told, ['amount more']);
+  assert.equal([reconciled.looked_up, ledger.looked], [0, []]);
+});
+
 test('what a wallet booked before midnight, and the log took after it, is looked up in the wallet', async ({ house }) => {
   house.methods.set('prepaid', { kind: 'wallet', prepaid: true, customer: null });
   const [paid, other] = await Promise.all([house.buy([{}], { price: 125, reference: 'prepaid' }), house.buy([{}], { price: 125, reference: 'prepaid' })]);

@@ -1,0 +1,66 @@
+import * as assert from 'uvu/assert';
+import { notificationStream } from '../../src/domain/notification.js';
+import type { GiftsPurchased } from '../../src/domain/purchase.js';
+import type { NotificationWork } from '../../src/processors/notification.js';
+import { PATIENCE } from '../../src/processors/retry.js';
+import { tell, type TellDeps, type TellMemory, tellMemory } from '../../src/processors/tellStep.js';
+import { writer } from '../../src/processors/writing.js';
+import { SUBJECTS } from '../../src/workers/messages.js';
+import { type House, phone } from '../support/house.js';
+import { houseSuite } from '../support/houseSuite.js';
+
+const test = houseSuite('telling a receiver that another process may have told');
+
+const GIFT = 'gift-1';
+const STARTED = { transaction_id: 't', channel: 'sms' };
+const SENT = { channel: 'sms', provider: 'p', message_id: 'm', simulated: true };
+
+/** Tells as the feed asks for it that has seen nothing of the other process. @returns what was asked for on the bus */
+async function told(house: House, memory: TellMemory = tellMemory()): Promise<string[]> {
+  const asked: string[] = [];
+  const deps: TellDeps = {
+    events: house.events,
+    bus: {
+      ...house.bus,
+      request: async <R>(subject: string) => {
+        asked.push(subject);
+        return { outcome: 'sent', provider: 'p', message_id: 'm', simulated: true } as R;
+      },
+    },
+    writer: writer(house.events, Date.now),
+    contact: async () => undefined,
+    senderName: async () => 'Ann',
+    launchUrl: (giftId) => `http://gift.test/g/${giftId}`,
+    patience: PATIENCE,
+    mayAct: () => undefined,
+  };
+  const purchase = { transaction_id: 't', buyer_id: 'buyer', product_name: 'Flat white', message: '', receivers: [phone(1)] } as unknown as GiftsPurchased['data'];
+  const work: NotificationWork = { stage: 'due', transactionId: 't', index: 0, last: { id: 'e', at: '', revision: 0, correlationId: 'c' } };
+  await tell(deps, { giftId: GIFT, work, purchase }, memory);
+  return asked;
+}
+
+test('nobody has: they are told', async ({ house }) => {
+  assert.equal(await told(house), [SUBJECTS.send]);
+  assert.equal(await house.types(notificationStream(GIFT)), ['NotificationStarted', 'NotificationSent']);
+});
+
+for (const [end, data] of [['NotificationSent', SENT], ['NotificationFailed', { cause: 'no address' }]] as const) {
+  test(`it is settled (${end}): nobody is asked for anything, at the first try and at a later one`, async ({ house }) => {
+    const stream = notificationStream(GIFT);
+    await house.append(stream, 'NotificationStarted', STARTED);
+    await house.append(stream, end, data);
+    // Asked for anew since: that is a telling of its own.
+    await house.append(stream, 'NotificationRequested', { transaction_id: 't', attempt: 2, reason: 'lost' });
+    for (const tries of [0, 1]) assert.equal(await told(house, { unsent: undefined, tries }), []);
+    assert.equal(await house.types(stream), ['NotificationStarted', end, 'NotificationRequested']);
+  });
+}
+
+test('it is begun: what became of it is looked up, and nothing sent', async ({ house }) => {
+  await house.append(notificationStream(GIFT), 'NotificationStarted', STARTED);
+  assert.equal(await told(house), [SUBJECTS.lookUpNotification]);
+  assert.equal(await house.types(notificationStream(GIFT)), ['NotificationStarted', 'NotificationSent']);
+});
+
+test.run();
