@@ -10,8 +10,8 @@ export const PROCESS_CHECKPOINT = 'checkpoint/purchase-process';
 /** A checkpoint counts only for the log it was made from, and for the types of events that were looked at: of others it tells nothing. */
 export interface ProcessCheckpoint {
   readonly logId: string;
-  /** With spaces between them. */
-  readonly types: string;
+  /** With spaces between them; absent where a release kept it that did not note them. */
+  readonly types?: string;
   readonly position: Position;
 }
 
@@ -57,7 +57,7 @@ export function processCheckpoints({ events, records, logger, types = FEED_TYPES
     save,
     async last(signal) {
       const stored = (await records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))?.value;
-      if (stored === undefined || stored.logId !== events.logId) return undefined;
+      if (stored === undefined || stored.logId !== events.logId || stored.types === undefined) return undefined;
       const looked = new Set(stored.types.split(' '));
       const added = types.filter((type) => !looked.delete(type));
       // A later release knew more: what it took as settled need not be settled for this one.

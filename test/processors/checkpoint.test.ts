@@ -51,6 +51,12 @@ test('is void where events stand before it that nobody has looked at', async () 
   }
 });
 
+test('is void where the release that kept it did not note what it followed', async () => {
+  const { after, records } = await left(['A', 'A', 'A'], undefined);
+  await records.put(PROCESS_CHECKPOINT, { logId: 'memory', position: at(3) });
+  assert.is(await after('A').last(going), undefined);
+});
+
 test('is void for a release that knows less than the one which kept it', async () => {
   const { after } = await left(['A', 'A', 'A'], ['A', 'B']);
   assert.is(await after('A').last(going), undefined);
