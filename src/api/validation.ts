@@ -82,10 +82,8 @@ function inWords({ keyword, instancePath, params }: ErrorObject): string {
     case 'enum':
       return `${subject} must be ${(p['allowedValues'] as unknown[]).map(String).join(' or ')}`;
     case 'minimum':
-    case 'exclusiveMinimum':
       return `${subject} must be at least ${String(p['limit'])}`;
     case 'maximum':
-    case 'exclusiveMaximum':
       return `${subject} must be at most ${String(p['limit'])}`;
     case 'minLength':
       return p['limit'] === 1 ? `${subject} must not be empty` : `${subject}: at least ${String(p['limit'])} characters`;

@@ -6,6 +6,7 @@ import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
 import { eventOf } from '../support/house.js';
 import { buy, purchaseOf, redeem, refused } from '../support/giftFlow.js';
 import { paymentSettings } from '../support/realProviders.js';
+import { requestText, sendRaw } from '../support/rawHttp.js';
 import { type Json, type Reply, type Service, eventually, startService } from '../support/service.js';
 import { openStripeServer, type StripeIntent, type StripeServer } from '../support/stripeServer.js';
 import { dispute, paymentFailed, refunded, signed, stripeMessage, succeeded, type Webhook } from '../support/stripeWebhooks.js';
@@ -286,6 +287,9 @@ test('signed, and no sense in it: refused; foreign, or not for us: ignored, so t
 test('too large, or of another method', async () => {
   const large = signed(stripeMessage('customer.created', { text: 'x'.repeat(1_100_000) }), SECRET);
   refused(await send(large), 413, 'Request too large.');
+  const piece = `10000\r\n${' '.repeat(65_536)}\r\n`;
+  const chunked = await sendRaw(service.url, [requestText('POST', '/webhooks/stripe', { ...large.headers, 'Transfer-Encoding': 'chunked' }), ...Array<string>(20).fill(piece)], { pauseMs: 1 });
+  assert.deepEqual([chunked?.status, chunked?.body], [413, '{"error":"Request too large."}']);
   assert.equal((await service.ask('GET', '/webhooks/stripe')).status, 405);
   const packed = signed(stripeMessage('customer.created', {}), SECRET);
   refused(await send({ ...packed, headers: { ...packed.headers, 'content-encoding': 'gzip' } }), 415, 'Unsupported content type.');
