@@ -82,6 +82,7 @@ export async function startApp(config: Config, logger: Logger, { projections = P
     }
     const address = listener === undefined ? undefined : addressOf(config.host, listener.port);
     const publicUrl = config.publicUrl ?? address ?? addressOf(config.host, config.port);
+    for (const warning of config.unsaid ?? []) logger.warn(warning);
     if (makesDeadLinks(config)) logger.warn(`PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`);
     const processes = config.roles.has('processor') ? open.add(startProcesses({ engines, models, publicUrl, logger, holder }), (one) => one.close()) : undefined;
     metrics.watch(opened, projections, () => processes?.status());

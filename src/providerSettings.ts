@@ -13,6 +13,8 @@ export interface ProviderSettings {
   readonly stripeWebhookSecret?: string;
   readonly twilio?: TwilioSettings;
   readonly fcm?: FcmSettings;
+  /** What was probably forgotten, for a warning at start: a real provider's secret is set, and nothing says whether it is to be used. */
+  readonly unsaid?: readonly string[];
 }
 
 /** Reads a variable; `undefined`: absent or empty. */
@@ -39,7 +41,20 @@ export function providerSettings(text: ReadText, faults: string[]): ProviderSett
     ...webhookSettings(text, faults, payments === 'stripe'),
     ...(payments === 'stripe' ? { stripe: stripeSettings(text, faults) } : {}),
     ...(notifications === 'real' ? { twilio: twilioSettings(text, faults), fcm: fcmSettings(text, faults) } : {}),
+    ...unsaidSettings(text),
   };
+}
+
+/** A drill says `simulated` beside real secrets; who says nothing may think that they are used. */
+function unsaidSettings(text: ReadText): Pick<ProviderSettings, 'unsaid'> {
+  const unsaid = [
+    { name: 'PAYMENTS', secrets: ['STRIPE_SECRET_KEY'], real: 'stripe', so: 'nobody is charged' },
+    { name: 'NOTIFICATIONS', secrets: ['TWILIO_AUTH_TOKEN', 'FCM_SERVICE_ACCOUNT', 'FCM_PRIVATE_KEY'], real: 'real', so: 'nobody is told' },
+  ].flatMap(({ name, secrets, real, so }) => {
+    const set = text(name) === undefined ? secrets.filter((secret) => text(secret) !== undefined) : [];
+    return set.length === 0 ? [] : [`${name} is not set though ${set.join(', ')} is, so ${so}: say ${name}=${real}, or ${name}=simulated`];
+  });
+  return unsaid.length === 0 ? {} : { unsaid };
 }
 
 /** A variable that must be there and look as it should. The value itself is never shown. */

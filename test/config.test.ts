@@ -143,4 +143,15 @@ test('an empty variable counts as absent', () => {
   assert.equal(loadConfig({ PORT: '', ROLES: ' ', TOKEN_KEY: '' }).port, 3000);
 });
 
+test('a real provider\'s secret without a word whether it is used is told, and never shown', () => {
+  const unsaid = (env: Record<string, string>): readonly string[] | undefined => loadConfig(env).unsaid;
+  const secrets = { STRIPE_SECRET_KEY: 'sk_live_hunter1', TWILIO_AUTH_TOKEN: 'hunter2', FCM_PRIVATE_KEY: 'hunter3' };
+  assert.deepEqual(unsaid(secrets), [
+    'PAYMENTS is not set though STRIPE_SECRET_KEY is, so nobody is charged: say PAYMENTS=stripe, or PAYMENTS=simulated',
+    'NOTIFICATIONS is not set though TWILIO_AUTH_TOKEN, FCM_PRIVATE_KEY is, so nobody is told: say NOTIFICATIONS=real, or NOTIFICATIONS=simulated',
+  ]);
+  assert.equal(unsaid({ ...secrets, PAYMENTS: 'simulated', NOTIFICATIONS: 'simulated' }), undefined, 'a drill');
+  assert.equal(unsaid({ STRIPE_WEBHOOK_SECRET: 'whsec_1' }), undefined, 'clients are tried so');
+});
+
 test.run();

@@ -43,4 +43,18 @@ test('a start whose links nobody can open warns, naming the setting', async () =
   }
 });
 
+test('a start with a provider\'s secret and no word about it warns', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'unsaid-'));
+  try {
+    const lines: string[] = [];
+    const logger = createLogger({ level: 'warn', destination: { write: (line) => void lines.push(line) } });
+    const app = await startApp(loadConfig({ DATA_DIR: dir, ROLES: 'processor', STRIPE_SECRET_KEY: 'sk_live_hunter1' }), logger);
+    await app.close();
+    assert.is(lines.filter((line) => line.includes('PAYMENTS is not set though STRIPE_SECRET_KEY is')).length, 1);
+    assert.not.match(lines.join(''), /hunter1/);
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
+
 test.run();
