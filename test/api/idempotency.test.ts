@@ -3,6 +3,8 @@ import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { giftStream } from '../../src/domain/gift.js';
 import { transactionStream } from '../../src/domain/purchase.js';
+import type { Engines } from '../../src/engines.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
 import { recordable } from '../../src/commands/context.js';
 import { type HeldKey, bodyHashOf, takeKey } from '../../src/api/idempotency.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
@@ -192,6 +194,34 @@ test('making a long answer again forgets nothing of the first, whether it fails 
     assert.deepEqual((await take()).first, first);
   } finally {
     await store.close();
+  }
+});
+
+test('an answer that cannot be kept for its key is given all the same', async () => {
+  const through = (engines: Engines): Engines => ({
+    ...engines,
+    store: {
+      ...engines.store,
+      records: {
+        ...engines.store.records,
+        put: async (key, value, options) => {
+          if (key.startsWith('idempotency:') && (value as { state: string }).state === 'done') throw new UnavailableError('down');
+          return engines.store.records.put(key, value, options);
+        },
+      },
+    },
+  });
+  const other = await startService({ app: { through } });
+  try {
+    const gift = await buyOne(other);
+    const key = newKey();
+    assert.equal((await redeem(other, gift, 'till-coffee', 'bean-soho', { key })).status, 201);
+    refused(await redeem(other, gift, 'till-coffee', 'bean-soho', { key: newKey() }), 405, 'gift already redeemed.');
+    assert.equal(other.log.filter((line) => line.includes('an answer could not be kept for its idempotency key')).length, 2);
+    refused(await redeem(other, gift, 'till-coffee', 'bean-soho', { key }), 409, 'Request in progress.');
+    assert.equal((await other.events.read(giftStream(gift))).filter(({ type }) => type === 'GiftRedeemed').length, 1);
+  } finally {
+    await other.close();
   }
 });
 
