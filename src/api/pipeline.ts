@@ -201,11 +201,13 @@ async function runKeyed(route: Route, checks: Checks, call: RequestCall, ctx: Co
     answer = await run(route, checks, call, ctx, body);
   } catch (error) {
     const told = answerOf(error);
-    await unlessUnkept(deps, call.requestId, async () => {
-      if (!isDecided(told.code)) return key.release();
+    if (!isDecided(told.code)) await unlessUnkept(deps, call.requestId, () => key.release());
+    else {
       const stored = { status: told.status, headers: { ...allowOf(told.status, ctx.state as RequestState), ...told.headers } };
-      return key.settle(told.more === undefined ? { ...stored, body: JSON.stringify({ error: told.message }) } : stored);
-    });
+      const keep = (): Promise<void> => key.settle(told.more === undefined ? { ...stored, body: JSON.stringify({ error: told.message }) } : stored);
+      // A purchase that was not paid stands in the log. Of other refusals nothing does: who is told one that is not kept could be told later, by the same key, that it is done.
+      await (told.status === 402 ? unlessUnkept(deps, call.requestId, keep) : keep());
+    }
     throw error;
   }
   const { status, headers = {}, body: content, seen } = answer;

@@ -7,6 +7,8 @@ import type { Engines } from '../../src/engines.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { recordable } from '../../src/commands/context.js';
 import { type HeldKey, bodyHashOf, takeKey } from '../../src/api/idempotency.js';
+import type { Engines } from '../../src/engines.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
 import { type Reply, type Service, startService } from '../support/service.js';
 
@@ -136,6 +138,32 @@ test('with every stored answer gone, what was appended is found again', async ()
   }
   const other = await service.ask('POST', '/api/v2/transactions', { token, key: keys.buy, body: purchaseOf('mocha') });
   refused(other, 422, 'Idempotency key already used with another request.');
+});
+
+test('a refusal that can\'t be kept is not told: nothing else would know of it when the request comes again; what stands in the log is told', async () => {
+  let failing = false;
+  const through = (engines: Engines): Engines => {
+    const { records } = engines.store;
+    const put: typeof records.put = async (key, value, options) => {
+      if (failing && key.startsWith('idempotency:') && (value as { state?: string }).state === 'done') throw new UnavailableError('no room');
+      return records.put(key, value, options);
+    };
+    return { ...engines, store: { ...engines.store, records: { ...records, put } } };
+  };
+  const own = await startService({ app: { through } });
+  try {
+    const [redeemed, fresh] = [await buyOne(own), await buyOne(own)];
+    assert.equal((await redeem(own, redeemed)).status, 201);
+    const token = await own.userToken('ann');
+    failing = true;
+    refused(await redeem(own, redeemed, 'till-coffee', 'bean-soho', { key: 'k1' }), 503, 'Service unavailable.');
+    assert.equal((await redeem(own, fresh, 'till-coffee', 'bean-soho', { key: 'k2' })).status, 201);
+    const declined = purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' });
+    refused(await own.ask('POST', '/api/v2/transactions', { token, key: 'k3', body: declined }), 402, 'Payment declined.');
+    refused(await own.ask('POST', '/api/v2/transactions', { token, key: 'k4', body: purchaseOf('unknown') }), 503, 'Service unavailable.');
+  } finally {
+    await own.close();
+  }
 });
 
 test('a purchase too large to keep is made again from the log', async () => {
