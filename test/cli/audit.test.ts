@@ -49,6 +49,13 @@ test('redemptions and their reversals come as CSV, in log order, with what was r
   assert.match(err, /^the whole log: log positions after the beginning through \d+; days are of Europe\/London\n4 records up to log position \d+\n$/);
 });
 
+test('a merchant, location or user that the log does not know is no empty export', async () => {
+  for (const what of ['merchant', 'location', 'user']) {
+    const { code, out, err } = await audit('redemptions', '--json', `--${what}`, 'mistyped');
+    assert.deepEqual([code, out, err], [1, '', `gift: --${what}: the log knows no ${what} "mistyped"\n`]);
+  }
+});
+
 test('they come as JSON lines, filtered by merchant, location, user and time', async () => {
   const types = async (...args: readonly string[]): Promise<string[]> => {
     const { out } = await audit('redemptions', '--json', ...args);
