@@ -40,6 +40,11 @@ test('a taken port ends it with what to change', async ({ dir }) => {
   assert.equal(errors, `port ${port} of 127.0.0.1 is taken: set PORT to a free one\n`);
 });
 
+test('a HOST that is no address of this machine ends it with what to change', async ({ dir }) => {
+  // An address for documentation (RFC 5737): nobody has it.
+  assert.deepEqual(await runs({ HOST: '192.0.2.1', PORT: '0', DATA_DIR: dir }), { code: 1, errors: 'HOST 192.0.2.1 is not an address of this machine\n' });
+});
+
 test('a taken port for health and metrics ends it too, naming its own setting, whatever the roles', async ({ dir }) => {
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => {

@@ -1,6 +1,6 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -107,6 +107,15 @@ test('--json; an empty log and one that has been restored before can be backed u
   cpSync(join(fresh, 'hash.key'), join(third, 'hash.key'));
   assert.is((await gift(third, RESTORE(second))).code, 0);
   assert.equal((await logOf(third)).map(({ type }) => type), ['LogRestored', 'ExportBegun', 'LogRestored']);
+});
+
+test('a name that is given away in the meantime is not overwritten, and nothing left behind', async ({ dir, data }) => {
+  await fill(data, 3);
+  // It is not there when it is looked for, and is when it is to be given.
+  const link = join(dir, 'link');
+  symlinkSync(join(dir, 'gone'), link);
+  assert.equal(saidBy(await gift(data, ['backup', link])), { code: 1, out: '', err: `gift: ${link} is there already: name another file\n` });
+  assert.equal(readdirSync(dir).toSorted(), ['data', 'link']);
 });
 
 test('bad input for a backup: a clear line, nothing left behind', async ({ dir, data, file }) => {
