@@ -6,6 +6,7 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { feed } from './eventStoreFeed.js';
 import { eventLogFile, isPosition, logIdOf, openEventLog, positionOf, refuseLostLog, sealEventLog, sealMark } from './eventStoreLog.js';
 import { eventReader } from './eventStoreReader.js';
+import { recentEvents } from './eventStoreRecent.js';
 import { watchTail } from './eventStoreTail.js';
 import { openEventWriter } from './eventStoreWriter.js';
 import { gather } from './gather.js';
@@ -39,7 +40,8 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
   const reader = eventReader(database, file);
   const sealed = sealMark(database);
   const tail = watchTail(() => reader.end());
-  const writer = openEventWriter({ file, onStored: (position) => tail.grew(position) });
+  const recent = recentEvents();
+  const writer = openEventWriter({ file, onStored: recent.add, onGrown: tail.grew });
   let closing: Promise<void> | undefined;
 
   function refuseWhenClosed(): void {
@@ -93,7 +95,7 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
 
     follow(after, filter = {}, options = {}) {
       refuseWhenClosed();
-      return feed(after, filter, options, { reader, tail, closed });
+      return feed(after, filter, options, { reader, tail, recent, closed });
     },
 
     async end() {

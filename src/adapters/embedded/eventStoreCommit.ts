@@ -29,7 +29,14 @@ export function sizeOf(fields: readonly string[]): number {
 
 /** What became of an append. */
 export type AppendOutcome =
-  | { readonly sequence: number; readonly kind: 'appended'; readonly revision: number; readonly position: number }
+  | {
+      readonly sequence: number;
+      readonly kind: 'appended';
+      readonly revision: number;
+      readonly position: number;
+      /** Stored by an earlier append of the same events. */
+      readonly repeat?: true;
+    }
   | { readonly sequence: number; readonly kind: 'conflict'; readonly actual: number }
   | { readonly sequence: number; readonly kind: 'sealed' }
   | {
@@ -84,7 +91,7 @@ export function groupCommit(database: Database, file: string): (appends: readonl
     }
     if (base !== actual) {
       const position = base < actual ? repeated(stream, base, fields) : undefined;
-      if (position !== undefined) return { sequence, kind: 'appended', revision: base + count, position };
+      if (position !== undefined) return { sequence, kind: 'appended', revision: base + count, position, repeat: true };
       if (expected !== 'any') return { sequence, kind: 'conflict', actual };
     }
     for (let index = 0; index < count; index++) {

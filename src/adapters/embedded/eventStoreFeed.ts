@@ -4,6 +4,7 @@ import type { EventBatch, EventFilter, Position, ReadOptions, RecordedEvent } fr
 import { UnavailableError } from '../../ports/unavailable.js';
 import { numberOf, positionOf } from './eventStoreLog.js';
 import type { EventReader, Scan } from './eventStoreReader.js';
+import type { RecentEvents } from './eventStoreRecent.js';
 import type { Tail } from './eventStoreTail.js';
 
 const DEFAULT_BATCH = 1_000;
@@ -23,16 +24,19 @@ export interface FeedOptions {
   readonly reader: EventReader;
   /** Followed on from the log's end; without it the feed ends there. */
   readonly tail?: Tail;
+  /** What a follower takes from memory; without it everything is read. */
+  readonly recent?: RecentEvents;
   /** True once the store is closed: the feed ends, and doesn't touch the reader again. */
   readonly closed: () => boolean;
 }
 
 /** As `readAll`, or with a tail as `follow`, in the port. A follower tries again for ever when the engine is unavailable. */
 export async function* feed(after: Position | undefined, filter: EventFilter, options: ReadOptions, source: FeedOptions): AsyncGenerator<EventBatch, void> {
-  const { reader, tail, closed } = source;
+  const { reader, tail, recent, closed } = source;
   const { batchSize = DEFAULT_BATCH, signal } = options;
   const stopped = (): boolean => closed() || signal?.aborted === true;
-  const turn = turns();
+  const time = turns();
+  const matches = matcherOf(filter);
   let position = numberOf(after);
   let scan: Scan | undefined;
 
@@ -51,24 +55,32 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
       at = slice.through;
       end = reader.end();
       if (at >= end || events.length >= batchSize || size >= BATCH_SIZE) return { events, position: positionOf(at), caughtUp: at >= end };
-      await turn();
+      await time.over();
       if (stopped()) break;
     }
     return undefined;
   }
 
+  /** The next batch from memory; `undefined` when not all of it is there. */
+  function rememberedBatch(): EventBatch | undefined {
+    const slice = recent?.after(position, batchSize, matches);
+    return slice === undefined ? undefined : { events: slice.events, position: positionOf(slice.through), caughtUp: slice.last };
+  }
+
   for (;;) {
-    await turn();
+    await time.over();
     if (stopped()) return;
     try {
-      const batch = await nextBatch();
+      const remembered = rememberedBatch();
+      const batch = remembered ?? (await nextBatch());
       if (batch !== undefined) {
         position = Number(batch.position);
         yield batch;
       }
       if (batch?.caughtUp === false) continue;
       if (tail === undefined) return;
-      await tail.past(position, signal);
+      // What waited has not had its turn yet.
+      if (await tail.past(position, signal, remembered !== undefined)) time.begin();
     } catch (error) {
       if (tail === undefined || !(error instanceof UnavailableError)) throw error;
       await sleep(RETRY_MS, undefined, { ref: false });
@@ -76,14 +88,31 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
   }
 }
 
-/** Resolves at once, or after everything else had its turn when this reader, and whoever works on its batches, has had one. */
-function turns(): () => Promise<void> {
+interface Turns {
+  /** A turn begins. */
+  begin(): void;
+  /** Resolves at once, or after everything else had its turn when this reader, and whoever works on its batches, has had one. */
+  over(): Promise<void>;
+}
+
+function turns(): Turns {
   let since = performance.now();
-  return async () => {
-    if (performance.now() - since < TURN_MS) return;
-    await nextTick();
-    since = performance.now();
+  return {
+    begin() {
+      since = performance.now();
+    },
+    async over() {
+      if (performance.now() - since < TURN_MS) return;
+      await nextTick();
+      since = performance.now();
+    },
   };
+}
+
+/** As the reader's condition in SQL. */
+function matcherOf({ types, streams }: EventFilter): (type: string, stream: string) => boolean {
+  const wanted = types === undefined ? undefined : new Set(types);
+  return (type, stream) => wanted?.has(type) !== false && streams?.some((prefix) => stream.startsWith(prefix)) !== false;
 }
 
 /** Lets a slice pass over only so many positions as take about a turn. */

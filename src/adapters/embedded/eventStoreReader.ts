@@ -12,7 +12,8 @@ const STREAM_SLICE = 500;
 /** Nearly every stream is shorter: then its rows are had at once, which takes less than one by one. */
 const SHORT_STREAM = 8;
 
-type Row = readonly [position: number, stream: string, revision: number, type: string, id: string, at: string, data: string, metadata: string];
+/** An event as it stands in the file; data and metadata are JSON. */
+export type EventRow = readonly [position: number, stream: string, revision: number, type: string, id: string, at: string, data: string, metadata: string];
 
 const COLUMNS = 'position, stream, revision, type, id, at, data, metadata';
 
@@ -47,7 +48,7 @@ export function eventReader(database: Database, file: string): EventReader {
   const endOf = database.prepare<[], number>('SELECT coalesce(max(position), 0) FROM events').pluck();
   const timeOf = database.prepare<[number], string>('SELECT at FROM events WHERE position = ?').pluck();
   const stream = database
-    .prepare<[string, number, number], Row>(`SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ${VALUE} ORDER BY revision LIMIT ${VALUE}`)
+    .prepare<[string, number, number], EventRow>(`SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ${VALUE} ORDER BY revision LIMIT ${VALUE}`)
     .raw();
 
   const together = database.transaction((work: () => void) => work());
@@ -85,7 +86,7 @@ export function eventReader(database: Database, file: string): EventReader {
     scan(filter) {
       const condition = conditionOf(filter);
       if (condition === undefined) return (_after, through) => ({ events: [], through, size: 0 });
-      const statement: Statement<(string | number)[], Row> = guarded(() =>
+      const statement: Statement<(string | number)[], EventRow> = guarded(() =>
         database.prepare(`SELECT ${COLUMNS} FROM events WHERE position > ${VALUE} AND position <= ${VALUE} ${condition.sql} ORDER BY position LIMIT ${VALUE}`),
       );
       statement.raw();
@@ -100,7 +101,7 @@ export function eventReader(database: Database, file: string): EventReader {
   };
 }
 
-function take(rows: Iterable<Row>, into: RecordedEvent[]): { count: number; size: number } {
+function take(rows: Iterable<EventRow>, into: RecordedEvent[]): { count: number; size: number } {
   let count = 0;
   let size = 0;
   for (const row of rows) {
@@ -112,7 +113,8 @@ function take(rows: Iterable<Row>, into: RecordedEvent[]): { count: number; size
   return { count, size };
 }
 
-function eventOf(row: Row): RecordedEvent {
+/** The event of a row. @throws SyntaxError when its data is no JSON */
+export function eventOf(row: EventRow): RecordedEvent {
   return withMetadata({
     position: positionOf(row[0]),
     stream: row[1],

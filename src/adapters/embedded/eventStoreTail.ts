@@ -5,8 +5,12 @@ const POLL_MS = 20;
 
 /** The log's growing end. */
 export interface Tail {
-  /** Resolves when the log has grown past `position`, the signal is aborted, or the tail is closed; or when its end can't be read: the reader will see why. */
-  past(position: number, signal: AbortSignal | undefined): Promise<void>;
+  /**
+   * Resolves when the log has grown past `position`, the signal is aborted, or the tail is closed; or when its end can't be read: the reader will see why.
+   * `own`: only this process was there lately, so that others' appends may as well be found by the next poll.
+   * @returns whether it had to be waited for
+   */
+  past(position: number, signal: AbortSignal | undefined, own?: boolean): Promise<boolean>;
   /** The log has grown to `position`. */
   grew(position: number): void;
   /** Lets everybody go, now and from now on. */
@@ -18,8 +22,15 @@ export function watchTail(end: () => number): Tail {
   const waiting = new Map<() => void, number>();
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
+  /** What this process knows of. */
+  let grown = 0;
 
   function grew(position: number): void {
+    grown = Math.max(grown, position);
+    wakeBefore(position);
+  }
+
+  function wakeBefore(position: number): void {
     for (const [wake, after] of waiting) if (position > after) wake();
   }
 
@@ -30,13 +41,13 @@ export function watchTail(end: () => number): Tail {
     } catch {
       position = Number.POSITIVE_INFINITY;
     }
-    grew(position);
+    wakeBefore(position);
   }
 
   return {
-    async past(position, signal) {
-      if (closed || signal?.aborted || end() > position) return;
-      await new Promise<void>((resolve) => {
+    async past(position, signal, own = false) {
+      if (closed || signal?.aborted || grown > position || (!own && end() > position)) return false;
+      return new Promise((resolve) => {
         function wake(): void {
           waiting.delete(wake);
           signal?.removeEventListener('abort', wake);
@@ -44,7 +55,7 @@ export function watchTail(end: () => number): Tail {
             clearInterval(timer);
             timer = undefined;
           }
-          resolve();
+          resolve(true);
         }
         waiting.set(wake, position);
         signal?.addEventListener('abort', wake);

@@ -7,6 +7,7 @@ import { Sqlite } from './driver.js';
 import type { AppendOutcome, AppendRequest } from './eventStoreCommit.js';
 import { GROUP, sizeOf } from './eventStoreCommit.js';
 import { positionOf } from './eventStoreLog.js';
+import type { StoredAppend } from './eventStoreRecent.js';
 import type { WriterAnswer, WriterData, WriterMessage } from './eventStoreWorker.js';
 import { unavailableOf } from './sqlite.js';
 
@@ -24,8 +25,10 @@ export interface EventWriter {
 export interface EventWriterOptions {
   /** The event log; a connection of this thread must have it open all the while. */
   readonly file: string;
+  /** Called with each append that was stored, in log order, before anybody learns of it. */
+  readonly onStored: (append: StoredAppend) => void;
   /** Called with the number of the last position of each group that was stored. */
-  readonly onStored: (position: number) => void;
+  readonly onGrown: (position: number) => void;
   /** The thread's script. */
   readonly script?: URL;
 }
@@ -33,12 +36,13 @@ export interface EventWriterOptions {
 interface Pending {
   readonly stream: string;
   readonly expected: ExpectedRevision;
+  readonly fields: readonly string[];
   readonly resolve: (appended: Appended) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** Starts no thread before the first append: a process that only reads has none. A thread that dies is started again by the next append. */
-export function openEventWriter({ file, onStored, script = new URL('./eventStoreWorker.js', import.meta.url) }: EventWriterOptions): EventWriter {
+export function openEventWriter({ file, onStored, onGrown, script = new URL('./eventStoreWorker.js', import.meta.url) }: EventWriterOptions): EventWriter {
   const pending = new Map<number, Pending>();
   let sequence = 0;
   let gathered: AppendRequest[] = [];
@@ -67,16 +71,18 @@ export function openEventWriter({ file, onStored, script = new URL('./eventStore
   function answer(outcomes: WriterAnswer): void {
     let last = 0;
     for (const outcome of outcomes) {
-      const { stream, expected, resolve, reject } = pending.get(outcome.sequence)!;
+      const { stream, expected, fields, resolve, reject } = pending.get(outcome.sequence)!;
       if (outcome.kind === 'appended') {
-        last = Math.max(last, outcome.position);
-        resolve({ revision: outcome.revision, position: positionOf(outcome.position) });
+        const { revision, position, repeat } = outcome;
+        if (repeat !== true) onStored({ stream, revision, position, fields });
+        last = Math.max(last, position);
+        resolve({ revision, position: positionOf(position) });
       } else if (outcome.kind === 'conflict') reject(new ConflictError(stream, expected, outcome.actual));
       else if (outcome.kind === 'sealed') reject(new LogSealedError());
       else reject(failureOf(outcome, file));
     }
     settled(outcomes.map((outcome) => outcome.sequence));
-    if (last > 0) onStored(last);
+    if (last > 0) onGrown(last);
   }
 
   function settled(sequences: readonly number[]): void {
@@ -98,7 +104,7 @@ export function openEventWriter({ file, onStored, script = new URL('./eventStore
     if (events.length === 0) throw new RangeError('an append needs at least one event');
     const fields = fieldsOf(events);
     return new Promise<Appended>((resolve, reject) => {
-      pending.set(++sequence, { stream, expected, resolve, reject });
+      pending.set(++sequence, { stream, expected, fields, resolve, reject });
       if (gathered.push([sequence, stream, expected, fields]) === 1) setImmediate(flush);
       gatheredSize += sizeOf(fields);
       if (gathered.length >= GROUP.appends || gatheredSize >= GROUP.bytes) flush();

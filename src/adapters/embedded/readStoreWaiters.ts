@@ -3,7 +3,7 @@ import type { Position } from '../../ports/eventStore.js';
 
 /** The waiters of one store. */
 export interface Waiters {
-  /** A projection is at least here: wakes whom it concerns. */
+  /** This process has written a projection, which is here now: wakes whom it concerns. */
   advanced(projection: string, position: Position): void;
   /** The projection's checkpoint is gone. */
   forget(projection: string): void;
@@ -37,10 +37,12 @@ export function createWaiters(stored: Stored): Waiters {
   const known = new Map<string, Position>();
   /** By projection, the lowest position first. */
   const waiting = new Map<string, Waiter[]>();
+  /** Written by this process: mostly by it alone, so that others' writes may as well be found by the timer. */
+  const own = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
   let version: number | undefined;
 
-  function advanced(projection: string, position: Position): void {
+  function stands(projection: string, position: Position): void {
     const last = known.get(projection);
     if (last !== undefined && last >= position) return;
     known.set(projection, position);
@@ -56,7 +58,7 @@ export function createWaiters(stored: Stored): Waiters {
   function look(projection: string, position: Position): boolean {
     const checkpoint = stored.checkpoint(projection);
     if (checkpoint === undefined) return false;
-    advanced(projection, checkpoint);
+    stands(projection, checkpoint);
     return checkpoint >= position;
   }
 
@@ -104,7 +106,10 @@ export function createWaiters(stored: Stored): Waiters {
   }
 
   return {
-    advanced,
+    advanced(projection, position) {
+      own.add(projection);
+      stands(projection, position);
+    },
     forget(projection) {
       known.delete(projection);
     },
@@ -112,7 +117,7 @@ export function createWaiters(stored: Stored): Waiters {
       const last = known.get(projection);
       if (last !== undefined && last >= position) return true;
       // Where somebody waits already, the file was looked at just now and soon will be again.
-      if ((timeoutMs <= 0 || !waiting.has(projection)) && look(projection, position)) return true;
+      if ((timeoutMs <= 0 || !(waiting.has(projection) || own.has(projection))) && look(projection, position)) return true;
       if (timeoutMs <= 0) return false;
       return new Promise((resolve, reject) => {
         wait(projection, { position, deadline: performance.now() + timeoutMs, resolve, reject });

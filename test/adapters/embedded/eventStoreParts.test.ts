@@ -118,7 +118,7 @@ test('a thread that dies leaves its appends open; the next append starts another
     const file = eventLogFile(dir);
     const database = openEventLog(file, {});
     const script = join(dir, 'writer.mjs');
-    const writer = openEventWriter({ file, onStored: () => undefined, script: pathToFileURL(script) });
+    const writer = openEventWriter({ file, onStored: () => undefined, onGrown: () => undefined, script: pathToFileURL(script) });
     const ends = async (): Promise<UnavailableError> => {
       const error = (await within(20_000, failureOf(writer.append('stream', [event()], 'none')))) as UnavailableError;
       assert.instance(error, UnavailableError);
