@@ -35,7 +35,7 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
   const { reader, tail, recent, closed } = source;
   const { batchSize = DEFAULT_BATCH, signal } = options;
   const stopped = (): boolean => closed() || signal?.aborted === true;
-  const time = turns();
+  const turn = turns();
   const matches = matcherOf(filter);
   let position = numberOf(after);
   let scan: Scan | undefined;
@@ -55,7 +55,7 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
       at = slice.through;
       end = reader.end();
       if (at >= end || events.length >= batchSize || size >= BATCH_SIZE) return { events, position: positionOf(at), caughtUp: at >= end };
-      await time.over();
+      await turn();
       if (stopped()) break;
     }
     return undefined;
@@ -68,7 +68,7 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
   }
 
   for (;;) {
-    await time.over();
+    await turn();
     if (stopped()) return;
     try {
       const remembered = rememberedBatch();
@@ -79,8 +79,7 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
       }
       if (batch?.caughtUp === false) continue;
       if (tail === undefined) return;
-      // What waited has not had its turn yet.
-      if (await tail.past(position, signal, remembered !== undefined)) time.begin();
+      await tail.past(position, signal, remembered !== undefined);
     } catch (error) {
       if (tail === undefined || !(error instanceof UnavailableError)) throw error;
       await sleep(RETRY_MS, undefined, { ref: false });
@@ -88,24 +87,16 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
   }
 }
 
-interface Turns {
-  /** A turn begins. */
-  begin(): void;
-  /** Resolves at once, or after everything else had its turn when this reader, and whoever works on its batches, has had one. */
-  over(): Promise<void>;
-}
-
-function turns(): Turns {
+/**
+ * Resolves at once, or after everything else had its turn when this reader, and whoever works on its batches, has had one. One that has waited lets the turn end, too: under load more is
+ * appended in it, which then makes one batch.
+ */
+function turns(): () => Promise<void> {
   let since = performance.now();
-  return {
-    begin() {
-      since = performance.now();
-    },
-    async over() {
-      if (performance.now() - since < TURN_MS) return;
-      await nextTick();
-      since = performance.now();
-    },
+  return async () => {
+    if (performance.now() - since < TURN_MS) return;
+    await nextTick();
+    since = performance.now();
   };
 }
 

@@ -8,9 +8,8 @@ export interface Tail {
   /**
    * Resolves when the log has grown past `position`, the signal is aborted, or the tail is closed; or when its end can't be read: the reader will see why.
    * `own`: only this process was there lately, so that others' appends may as well be found by the next poll.
-   * @returns whether it had to be waited for
    */
-  past(position: number, signal: AbortSignal | undefined, own?: boolean): Promise<boolean>;
+  past(position: number, signal: AbortSignal | undefined, own?: boolean): Promise<void>;
   /** The log has grown to `position`. */
   grew(position: number): void;
   /** Lets everybody go, now and from now on. */
@@ -46,8 +45,8 @@ export function watchTail(end: () => number): Tail {
 
   return {
     async past(position, signal, own = false) {
-      if (closed || signal?.aborted || grown > position || (!own && end() > position)) return false;
-      return new Promise((resolve) => {
+      if (closed || signal?.aborted || grown > position || (!own && end() > position)) return;
+      await new Promise<void>((resolve) => {
         function wake(): void {
           waiting.delete(wake);
           signal?.removeEventListener('abort', wake);
@@ -55,7 +54,7 @@ export function watchTail(end: () => number): Tail {
             clearInterval(timer);
             timer = undefined;
           }
-          resolve(true);
+          resolve();
         }
         waiting.set(wake, position);
         signal?.addEventListener('abort', wake);
