@@ -1,5 +1,6 @@
 /** An event log in memory, for tests of what stands above the port. It keeps the port's promises on appends and reads; it does not follow. */
 import { randomUUID } from 'node:crypto';
+import { matcherOf } from '../../src/adapters/eventMatcher.js';
 import { isPosition } from '../../src/adapters/embedded/eventStoreLog.js';
 import { type DomainEvent } from '../../src/domain/decider.js';
 import { ConflictError, type EventStore, LogSealedError, type NewEvent, type RecordedEvent } from '../../src/ports/eventStore.js';
@@ -47,8 +48,8 @@ export function memoryEvents(): MemoryEvents {
     },
     read: async (stream, { from = 0, limit } = {}) => log.filter((event) => event.stream === stream && event.revision >= from).slice(0, limit),
     async *readAll(after = '', filter) {
-      const wanted = ({ stream, type }: RecordedEvent): boolean => (filter?.types?.includes(type) ?? true) && (filter?.streams?.some((prefix) => stream.startsWith(prefix)) ?? true);
-      const events = log.filter((event) => event.position > after && wanted(event));
+      const wanted = matcherOf(filter ?? {});
+      const events = log.filter(({ position, stream, type }) => position > after && wanted(stream, type));
       if (log.length > 0) yield { events, position: String(log.length).padStart(16, '0'), caughtUp: true };
     },
     follow() {

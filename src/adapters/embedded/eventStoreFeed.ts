@@ -2,6 +2,7 @@
 import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
 import type { EventBatch, EventFilter, Position, ReadOptions, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { matcherOf } from '../eventMatcher.js';
 import { numberOf, positionOf } from './eventStoreLog.js';
 import type { EventReader, Scan } from './eventStoreReader.js';
 import type { RecentEvents } from './eventStoreRecent.js';
@@ -98,12 +99,6 @@ function turns(): () => Promise<void> {
     await nextTick();
     since = performance.now();
   };
-}
-
-/** As the reader's condition in SQL. */
-function matcherOf({ types, streams }: EventFilter): (type: string, stream: string) => boolean {
-  const wanted = types === undefined ? undefined : new Set(types);
-  return (type, stream) => wanted?.has(type) !== false && streams?.some((prefix) => stream.startsWith(prefix)) !== false;
 }
 
 /** Lets a slice pass over only so many positions as take about a turn. */

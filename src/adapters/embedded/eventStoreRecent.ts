@@ -32,7 +32,7 @@ export interface RecentEvents {
   /** Remembers what was stored, in log order. Where another process has appended in between, all before is forgotten. */
   add(append: StoredAppend): void;
   /** Looks at what comes after a position, for at most `limit` events that match; `undefined` where not all of it is remembered, or there is nothing. */
-  after(position: number, limit: number, matches: (type: string, stream: string) => boolean): RecentSlice | undefined;
+  after(position: number, limit: number, matches: (stream: string, type: string) => boolean): RecentSlice | undefined;
 }
 
 interface Kept {
@@ -82,7 +82,7 @@ export function recentEvents(): RecentEvents {
       let through = position;
       while (through < end && events.length < limit) {
         const one = kept[++through - first]!;
-        if (matches(one.row[3], one.row[1])) events.push((one.event ??= eventOf(one.row)));
+        if (matches(one.row[1], one.row[3])) events.push((one.event ??= eventOf(one.row)));
       }
       return { events, through, last: through === end };
     },

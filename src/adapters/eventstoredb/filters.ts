@@ -1,5 +1,6 @@
 /** The port's filters, as the server judges them and as we do. */
 import type { EventFilter } from '../../ports/eventStore.js';
+import { matcherOf } from '../eventMatcher.js';
 
 /** Streams with this mark at their beginning are the server's own. */
 const SYSTEM_MARK = '$';
@@ -26,13 +27,9 @@ export function serverFilter({ types, streams }: EventFilter): ServerFilter | un
 }
 
 /** Whether an event is for readers with this filter. */
-export function matcher({ types, streams }: EventFilter): (stream: string, type: string) => boolean {
-  const wanted = types === undefined ? undefined : new Set(types);
-  return (stream, type) =>
-    !stream.startsWith(SYSTEM_MARK) &&
-    stream !== LOG_STREAM &&
-    (wanted === undefined || wanted.has(type)) &&
-    (streams === undefined || streams.some((prefix) => stream.startsWith(prefix)));
+export function matcher(filter: EventFilter): (stream: string, type: string) => boolean {
+  const wanted = matcherOf(filter);
+  return (stream, type) => !stream.startsWith(SYSTEM_MARK) && stream !== LOG_STREAM && wanted(stream, type);
 }
 
 /** A text that stands for itself in a regular expression: all but plain letters and digits by their number. */

@@ -34,7 +34,7 @@ test('is known from any place in it to its end, of one event as of many, and not
 test('is looked through for what is wanted, no further than asked', () => {
   const recent = recentEvents();
   recent.add({ stream: 'a', revision: 3, position: 4, fields: fields('A', 'B', 'A', 'B') });
-  const onlyA = (type: string): boolean => type === 'A';
+  const onlyA = (_: string, type: string): boolean => type === 'A';
   assert.equal(recent.after(0, 1, onlyA)!.through, 1);
   assert.equal(recent.after(1, 1, onlyA), { events: recent.after(1, 1, onlyA)!.events, through: 3, last: false });
   assert.equal(recent.after(3, 1, onlyA), { events: [], through: 4, last: true });
