@@ -19,8 +19,11 @@ export type WriterAnswer = readonly AppendOutcome[];
 
 function serve(port: MessagePort, { file }: WriterData): void {
   const database = openEventLog(file, { openElsewhere: true });
-  // Index pages of many streams are touched at random: a wider cache, and fewer, larger checkpoints.
-  database.pragma('cache_size = -16000');
+  // Room for the inner pages of its index. A wider cache costs more than it saves: whenever an index page was split, SQLite walks all that are kept, at the commit that everybody waits for.
+  database.pragma('cache_size = -4000');
+  // A group may touch more pages than are kept: they wait in memory for its commit.
+  database.pragma('cache_spill = OFF');
+  // Pages of many streams are touched at random: fewer, larger checkpoints.
   database.pragma('wal_autocheckpoint = 4000');
   database.pragma('journal_size_limit = 67108864');
   const commitGroup = groupCommit(database, file);

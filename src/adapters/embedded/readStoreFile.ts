@@ -8,9 +8,12 @@ export const READ_STORE_FILE = 'read.db';
 
 const FILE = { kind: 'read store', applicationId: 0x47665265, version: 1, create: createTables } as const;
 
-/** Pages of 4 KB are kept in memory: inner pages of the indexes above all. In KiB, for each connection. */
+/** Pages of 4 KB are kept in memory: inner pages of the indexes above all. In KiB. */
 const READER_CACHE_KIB = 24_000;
-const WRITER_CACHE_KIB = 32_000;
+/** While a few documents are written at a time, the writer keeps little: whenever an index page was split, SQLite walks all that is kept when it commits. */
+const WRITER_CACHE_KIB = 4_000;
+/** While whole collections are folded, what it keeps need not be read again. */
+const FOLDING_CACHE_KIB = 32_000;
 /** At the latest after so many pages the WAL is moved into the file; sooner whenever the writer is idle. */
 const CHECKPOINT_PAGES = 16_000;
 /** After a long write the WAL shrinks to this, in bytes. */
@@ -33,12 +36,17 @@ export function openWriter(file: string): Database {
   const database = openDatabase(file, { ...FILE, openElsewhere: true });
   // Everything here can be made again from the log: a power cut may take the last moments, in order, and nothing else.
   database.pragma('synchronous = NORMAL');
-  database.pragma(`cache_size = -${WRITER_CACHE_KIB}`);
+  makeRoom(database, 'few');
   database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   database.pragma(`journal_size_limit = ${WAL_BYTES}`);
   // It waits for other processes in its own way.
   database.pragma('busy_timeout = 0');
   return database;
+}
+
+/** How much the connection that writes keeps in memory: for writes of few documents, or of many, at a time. */
+export function makeRoom(database: Database, writes: 'few' | 'many'): void {
+  database.pragma(`cache_size = -${writes === 'few' ? WRITER_CACHE_KIB : FOLDING_CACHE_KIB}`);
 }
 
 function createTables(database: Database): void {

@@ -1,6 +1,7 @@
 /** The writer of the embedded read store: takes requests in their order and commits them in groups. Runs on a thread of its own. */
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from './driver.js';
+import { makeRoom } from './readStoreFile.js';
 import type { Answer, Fault, Numbered, WriterRequest } from './readStoreMessages.js';
 import { recordsTable } from './records.js';
 import { DOCUMENTS_CHANGED, tablesOf } from './readStoreTables.js';
@@ -34,6 +35,8 @@ const LOCK_WAIT_MS = 5_000;
  */
 const IDLE_CHECKPOINT_CHANGES = 4_000;
 const SMALL_GROUP_CHANGES = 1_000;
+/** After so many small groups in a row, some seconds under load, no rebuild is under way any more. */
+const SMALL_GROUPS = 1_000;
 /** Expired records are looked for so often, in ms, as long as anything is written. */
 const SWEEP_MS = 10_000;
 
@@ -64,6 +67,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
   const changed = new Set<string>();
   let uncheckpointed = 0;
   let lastGroup = 0;
+  let smallGroups = SMALL_GROUPS;
   let nextSweep = 0;
 
   function enqueue(requests: readonly Numbered[]): void {
@@ -176,11 +180,19 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
       commit.run();
       uncheckpointed += changes;
       lastGroup = changes;
+      fitRoom();
       return made;
     } catch (error) {
       abandon();
       throw error;
     }
+  }
+
+  function fitRoom(): void {
+    const before = smallGroups;
+    smallGroups = lastGroup < SMALL_GROUP_CHANGES ? Math.min(smallGroups + 1, SMALL_GROUPS) : 0;
+    if (before < SMALL_GROUPS && smallGroups === SMALL_GROUPS) makeRoom(database, 'few');
+    else if (before === SMALL_GROUPS && smallGroups === 0) makeRoom(database, 'many');
   }
 
   /** One transaction of what is there and what comes meanwhile. When it fails, each request is tried by itself, so that it fails alone. */

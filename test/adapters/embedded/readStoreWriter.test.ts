@@ -98,6 +98,20 @@ test('a group is of limited size', ({ bench }) => {
   assert.is(bench.count(TABLE), 25_000);
 });
 
+test('it keeps much in memory while much is written at a time, and for a while after', ({ bench }) => {
+  const room = (): unknown => bench.database.pragma('cache_size', { simple: true });
+  const little = room();
+  bench.run(write(1, [packed(0, 900)]));
+  assert.is(room(), little);
+  bench.run(write(2, [packed(0, 1_000)]));
+  const much = room();
+  assert.ok(Number(much) < Number(little), 'in KiB, negative');
+  for (let n = 0; n < 999; n++) bench.run(put('a'));
+  assert.is(room(), much, 'a rebuild writes in between');
+  bench.run(put('a'));
+  assert.is(room(), little);
+});
+
 test('a request that fails fails alone', ({ bench }) => {
   bench.other.exec('CREATE TRIGGER refuse BEFORE INSERT ON record WHEN NEW.key = \'bad\' BEGIN SELECT RAISE(ABORT, \'refused\'); END');
   const answers = bench.run(put('a'), put('bad'), write(1, [packed(1, 3, 3)]), put('b')).flat();
