@@ -1,4 +1,5 @@
 /** The command loop: read, decide, append at the revision read; on a conflict all of it again, a bounded number of times. */
+import { copyWith } from '../domain/copyWith.js';
 import type { DomainEvent } from '../domain/decider.js';
 import { ConflictError, type EventStore, type ExpectedRevision, type NewEvent, type RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -67,7 +68,7 @@ export async function append(events: EventStore, stream: string, decided: readon
     try {
       const { revision, position } = await events.append(stream, decided, expected);
       const first = revision - decided.length + 1;
-      return decided.map((event, index) => ({ ...event, stream, revision: first + index, position }));
+      return decided.map((event, index) => copyWith(event, { stream, revision: first + index, position }));
     } catch (error) {
       if (!(error instanceof UnavailableError) || !error.outcomeUnknown || repeat === REPEATS_OF_UNKNOWN) throw error;
     }

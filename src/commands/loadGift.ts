@@ -1,6 +1,7 @@
 /** Everything a decision about a gift needs, gathered from the streams: the gift, its purchase's payment, who owns it. */
 import { ownerByPhone, phoneAggregate, phoneStream } from '../domain/account.js';
 import type { AccountEvent } from '../domain/account.js';
+import { copyWith } from '../domain/copyWith.js';
 import { fold, type DomainEvent, type Happened } from '../domain/decider.js';
 import { type GiftCaller, type GiftEvent, type GiftFacts, type GiftIssued, type IssuedGift, giftAggregate, giftStream } from '../domain/gift.js';
 import { type GiftsPurchased, type PurchaseEvent, issueGifts, purchaseAggregate, transactionStream } from '../domain/purchase.js';
@@ -106,7 +107,7 @@ export async function withPhoneOwner(deps: Pick<GiftDeps, 'events'>, gift: Issue
   const hash = gift.issued.receiver.phone_hash;
   if (hash === undefined) return facts;
   const phoneOwner = await ownerOfPhone(deps.events, hash, gift.receiverSince ?? gift.issued.purchased_at);
-  return phoneOwner === undefined ? facts : { ...facts, phoneOwner };
+  return phoneOwner === undefined ? facts : copyWith(facts, { phoneOwner });
 }
 
 /** The user as a gift's decisions see them: a merchant's user, and whether the gift is valid for the merchant today. */

@@ -1,4 +1,5 @@
 /** RedeemGift: uses a gift up at a location (spec 4.3). */
+import { copyWith } from '../domain/copyWith.js';
 import { type GiftRedeemed, mayRedeemForMerchant, redeem } from '../domain/gift.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
@@ -28,7 +29,7 @@ export async function redeemGift(deps: GiftDeps, loaded: LoadedGift, user: UserD
     // Elsewhere than at the merchant's own locations only the owner may.
     const elsewhere = merchantId !== undefined && merchantId !== facts.caller.merchant?.id && !loaded.ownerWanted(facts.caller);
     const known = elsewhere ? await withPhoneOwner(deps, gift, facts) : facts;
-    return redeem(gift, { ...known, location, redemptionId: idFrom(context.commandId, 'redemption') });
+    return redeem(gift, copyWith(known, { location, redemptionId: idFrom(context.commandId, 'redemption') }));
   });
   const event = own.find((one) => one.type === 'GiftRedeemed');
   if (event === undefined) throw new Error('a redeem appended no redemption');

@@ -1,4 +1,5 @@
 /** UnredeemGift and UnredeemLatest: reverses the most recent redemption (spec 4.3). */
+import { copyWith } from '../domain/copyWith.js';
 import { type GiftRedeemed, type GiftUnredeemed, unredeem } from '../domain/gift.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
@@ -14,7 +15,7 @@ export interface Unredeemed {
 
 /** Reverses the redemption with this id, or the `latest`. @throws Refusal, UnavailableError */
 export async function unredeemGift(deps: GiftDeps, loaded: LoadedGift, user: UserDocument, context: CommandContext, redemptionId: string): Promise<Unredeemed> {
-  const { own, history, replayed } = await handleGift(deps, loaded, user, context, (gift, facts) => unredeem(gift, { ...facts, redemptionId }));
+  const { own, history, replayed } = await handleGift(deps, loaded, user, context, (gift, facts) => unredeem(gift, copyWith(facts, { redemptionId })));
   const event = own.find((one) => one.type === 'GiftUnredeemed');
   const reversed = (event?.data as GiftUnredeemed['data'] | undefined)?.redemption_id;
   const redeemed = history.find((one) => one.type === 'GiftRedeemed' && (one.data as GiftRedeemed['data']).redemption_id === reversed);

@@ -1,4 +1,5 @@
 /** One gift's life, from its issue on. Stream `gift-{id}`. */
+import { copyWith } from './copyWith.js';
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { Refusal } from './refusal.js';
 
@@ -122,7 +123,7 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
     if (state.status === 'none') return state;
     switch (event.type) {
       case 'GiftClaimed':
-        return { ...state, claimedBy: event.data.user_id };
+        return copyWith(state, { claimedBy: event.data.user_id });
       case 'GiftRedeemed': {
         const redemption = { id: event.data.redemption_id, redeemed: true, merchant_id: event.data.merchant_id };
         return { ...state, status: 'redeemed', redemptions: [...state.redemptions, redemption] };
@@ -132,16 +133,16 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
         return { ...state, status: 'issued', redemptions };
       }
       case 'VoucherAssigned':
-        return { ...state, voucher: { ...event.data, assignedAt: event.at } };
+        return copyWith(state, { voucher: copyWith(event.data, { assignedAt: event.at }) });
       case 'GiftCancelled':
-        return { ...state, status: 'cancelled', ...(event.data.refund_id === undefined ? {} : { refundId: event.data.refund_id }) };
+        return copyWith(state, { status: 'cancelled', ...(event.data.refund_id === undefined ? {} : { refundId: event.data.refund_id }) } as const);
       case 'GiftBlocked':
-        return { ...state, blockedBy: [...(state.blockedBy ?? []), event.data.cause] };
+        return copyWith(state, { blockedBy: [...(state.blockedBy ?? []), event.data.cause] });
       case 'GiftUnblocked':
         return { ...state, blockedBy: (state.blockedBy ?? []).filter((cause) => cause !== event.data.cause) };
       case 'GiftReassigned': {
         const { claimedBy: _, ...kept } = state;
-        return { ...kept, issued: { ...state.issued, receiver: event.data.receiver }, receiverSince: event.at };
+        return copyWith(kept, { issued: { ...state.issued, receiver: event.data.receiver }, receiverSince: event.at });
       }
       case 'GiftExtended': {
         const { expires_on, voucher_expires_at } = event.data;

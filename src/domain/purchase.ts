@@ -1,5 +1,6 @@
 /** A purchase and its payment. Stream `transaction-{id}`. */
 import type { PaymentMethod } from './account.js';
+import { copyWith } from './copyWith.js';
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
 import { deriveGiftIds, type GiftIds } from './giftIds.js';
 import type { GiftIssued, Receiver } from './gift.js';
@@ -123,15 +124,15 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
     if (state.status === 'none') return state;
     switch (event.type) {
       case 'ChargeStarted':
-        return state.chargeStartedAt === undefined ? { ...state, chargeStartedAt: event.at, ...chargeByOf(event.data) } : state;
+        return state.chargeStartedAt === undefined ? copyWith(state, { chargeStartedAt: event.at, ...chargeByOf(event.data) }) : state;
       case 'PaymentAuthenticationRequired':
-        return { ...state, authentication: { ...event.data, required: event.at } };
+        return copyWith(state, { authentication: copyWith(event.data, { required: event.at }) });
       case 'PaymentAuthenticationFailed':
         return state.authentication === undefined ? state : { ...state, authentication: { ...state.authentication, failed: event.data.code } };
       case 'PaymentCharged':
-        return { ...state, status: 'charged', settledAt: event.at, charge: event.data };
+        return copyWith(state, { status: 'charged', settledAt: event.at, charge: event.data } as const);
       case 'PaymentDeclined':
-        return { ...state, status: 'declined', settledAt: event.at, declineCode: event.data.code };
+        return copyWith(state, { status: 'declined', settledAt: event.at, declineCode: event.data.code } as const);
       case 'RefundRequested':
       case 'RefundStarted':
       case 'GiftsRefunded':

@@ -1,4 +1,5 @@
 /** The read model `accounts`: users, clients, payment methods, usernames and phone numbers. A document's id is its stream's name. */
+import { copyWith } from '../domain/copyWith.js';
 import {
   ACCOUNT_KINDS, type AccountEvent, type Client, type PaymentMethod, type PhoneHolder, type ReservationEvent, type User, evolveUser, phoneAggregate,
 } from '../domain/account.js';
@@ -83,17 +84,17 @@ function credentialAfter(before: { readonly active: boolean; readonly credential
 function evolveUserDocument(document: UserDocument | undefined, event: RecordedEvent): UserDocument {
   const value = live(evolveUser(stateOf(document), event), event);
   const credential = credentialAfter(document, document?.password_hash !== value.password_hash, value.active);
-  return { ...value, entry: 'user', credential };
+  return copyWith(value, { entry: 'user', credential } as const);
 }
 
 function evolveClientDocument(document: ClientDocument | undefined, event: RecordedEvent): ClientDocument {
   const value = live(evolveEntry<Client>(stateOf(document), event), event);
   const credential = credentialAfter(document, document?.secret_hash !== value.secret_hash, value.active);
-  return { ...value, entry: 'client', credential };
+  return copyWith(value, { entry: 'client', credential } as const);
 }
 
 function evolvePaymentMethodDocument(document: PaymentMethodDocument | undefined, event: RecordedEvent): PaymentMethodDocument {
-  return { ...live(evolveEntry<PaymentMethod>(stateOf(document), event), event), entry: 'paymentMethod' };
+  return copyWith(live(evolveEntry<PaymentMethod>(stateOf(document), event), event), { entry: 'paymentMethod' } as const);
 }
 
 function stateOf<V extends object>(document: V | undefined): Entry<V> {

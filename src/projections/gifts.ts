@@ -1,4 +1,5 @@
 /** The read model `gifts`: one document a gift, from the moment it is bought. What a purchase's payment changes for all its gifts is joined when read. */
+import { copyWith } from '../domain/copyWith.js';
 import { giftStream, type GiftEvent, type Receiver } from '../domain/gift.js';
 import { deriveGiftIds, type GiftIds } from '../domain/giftIds.js';
 import { receiverOf, type GiftsPurchased } from '../domain/purchase.js';
@@ -66,10 +67,10 @@ function evolveGift(document: GiftDocument, event: Exclude<Folded, { type: 'Gift
   const updated_at = event.at;
   switch (event.type) {
     case 'GiftClaimed':
-      return { ...document, claimed_by: event.data.user_id, updated_at };
+      return copyWith(document, { claimed_by: event.data.user_id, updated_at });
     case 'GiftRedeemed': {
       const { redemption_id: id, location_id } = event.data;
-      return { ...document, redemption: { id, location_id, redeemed: true, created_at: event.at, updated_at }, updated_at };
+      return copyWith(document, { redemption: { id, location_id, redeemed: true, created_at: event.at, updated_at }, updated_at });
     }
     case 'GiftUnredeemed': {
       const { redemption } = document;
@@ -78,17 +79,17 @@ function evolveGift(document: GiftDocument, event: Exclude<Folded, { type: 'Gift
     }
     case 'VoucherAssigned': {
       const { voucher_id: id, code, pin, segment_id, expires_at } = event.data;
-      return { ...document, voucher: { id, code, pin, segment_id, expires_at, created_at: event.at }, updated_at };
+      return copyWith(document, { voucher: { id, code, pin, segment_id, expires_at, created_at: event.at }, updated_at });
     }
     case 'GiftCancelled':
-      return { ...document, cancelled: true, updated_at };
+      return copyWith(document, { cancelled: true, updated_at } as const);
     case 'GiftReassigned': {
       const { claimed_by: _, ...kept } = document;
-      return { ...kept, receiver: event.data.receiver, reassigned_at: event.at, updated_at };
+      return copyWith(kept, { receiver: event.data.receiver, reassigned_at: event.at, updated_at });
     }
     case 'GiftExtended': {
       const { expires_on, voucher_expires_at } = event.data;
-      const extended: GiftDocument = { ...document, expires_on, updated_at };
+      const extended: GiftDocument = copyWith(document, { expires_on, updated_at });
       return document.voucher === undefined || voucher_expires_at === null ? extended : { ...extended, voucher: { ...document.voucher, expires_at: voucher_expires_at } };
     }
     default:

@@ -1,4 +1,5 @@
 /** The read model `transactions`: one document a purchase; its gifts' ids follow from `seed` and `count`. */
+import { copyWith } from '../domain/copyWith.js';
 import type { Happened } from '../domain/decider.js';
 import type { PaymentState } from '../domain/gift.js';
 import { transactionStream, type GiftsPurchased, type PaymentAuthenticationRequired, type PaymentCharged, type PaymentDeclined } from '../domain/purchase.js';
@@ -48,8 +49,8 @@ export const transactions: Projection<TransactionDocument> = {
     if (document.payment !== 'pending') return document;
     if (folded.type === 'PaymentAuthenticationRequired') {
       const { payment_id, action } = folded.data;
-      return { ...document, authentication: { payment_id, action }, updated_at: folded.at };
+      return copyWith(document, { authentication: { payment_id, action }, updated_at: folded.at });
     }
-    return { ...document, payment: folded.type === 'PaymentCharged' ? 'charged' : 'declined', settled_at: folded.at, updated_at: folded.at };
+    return copyWith(document, { payment: folded.type === 'PaymentCharged' ? 'charged' : 'declined', settled_at: folded.at, updated_at: folded.at } as const);
   },
 };

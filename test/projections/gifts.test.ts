@@ -5,6 +5,7 @@ import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
 import { transactions, type TransactionDocument } from '../../src/projections/transactions.js';
 import type { Projection } from '../../src/projections/projection.js';
+import { sameHiddenClass } from '../support/hiddenClass.js';
 import { newEvent, purchase } from '../support/projecting.js';
 
 const BOUGHT_AT = '2026-03-01T10:00:00.000Z';
@@ -98,6 +99,15 @@ test('a transaction is pending until its first answer, which stands', () => {
   assert.equal(transaction(bought, charged), { ...pending, payment: 'charged', settled_at: LATER, updated_at: LATER });
   assert.equal(transaction(bought, declined), { ...pending, payment: 'declined', settled_at: LAST, updated_at: LAST });
   assert.equal(transaction(bought, charged, declined), transaction(bought, charged));
+});
+
+test('documents that have lived through the same are alike to the engine: a rebuild makes them by the million', () => {
+  const [charged, again] = [1, 2].map(() => transaction(bought, recorded('transaction-t1', 'PaymentCharged', { charge_id: 'c1', amount: 1_050 }, LATER)));
+  assert.ok(sameHiddenClass(charged as object, again as object), 'charged');
+  for (const [type, data] of [['GiftClaimed', { user_id: 'u9' }], ['GiftRedeemed', redemption], ['GiftCancelled', { reason: 'refunded' }]] as const) {
+    const [one, other] = [1, 2].map(() => gift(bought, ofGift(type, data)));
+    assert.ok(sameHiddenClass(one as object, other as object), type);
+  }
 });
 
 test.run();

@@ -78,5 +78,5 @@ export function openRecords(database: Database, { read, change }: RecordsAccess)
 
 function recordOf<V>([key, value, version, expiresAt]: Row): StoredRecord<V> {
   const record = { key, value: JSON.parse(value) as V, version };
-  return expiresAt === null ? record : { ...record, expiresAt };
+  return expiresAt === null ? record : { key, value: record.value, version, expiresAt };
 }

@@ -1,4 +1,5 @@
 /** Who makes a request, by the access token it carries. */
+import { copyWith } from '../../domain/copyWith.js';
 import type { RouteCaller } from '../route.js';
 import { HttpError } from '../errors.js';
 import type { AccessTokens } from './accessTokens.js';
@@ -43,7 +44,7 @@ export function authenticator(deps: { tokens: AccessTokens; sessions: Sessions; 
     const session = claims === undefined ? undefined : await sessions.use(claims);
     const standing = session === undefined ? undefined : await accounts.behind(session);
     if (claims === undefined || standing === undefined) throw authenticationFailed();
-    return { ...standing, sessionId: claims.sessionId };
+    return copyWith(standing, { sessionId: claims.sessionId });
   };
   return {
     recognise: (header, need) => (need === 'none' ? ANONYMOUS : known(header, need)),

@@ -1,0 +1,22 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { copyWith } from '../../src/domain/copyWith.js';
+import { sameHiddenClass } from '../support/hiddenClass.js';
+
+const test = suite('copies that gain fields');
+
+test('fields come beside its own, or in their place; the object stays as it is', () => {
+  const object = { id: 'a', price: 350 };
+  const copy = copyWith(object, { price: 400, sold: true });
+  assert.equal(copy, { id: 'a', price: 400, sold: true });
+  assert.equal(Object.keys(copy), ['id', 'price', 'sold'], 'in the order of a spread');
+  assert.equal(object, { id: 'a', price: 350 });
+});
+
+test('copies that gain the same field are alike to the engine', () => {
+  // Enough of them that the engine has learned what is copied here.
+  const copies = Array.from({ length: 2_000 }, (_, n) => copyWith({ id: `${n}`, price: n }, { sold: `${n}` }));
+  assert.ok(sameHiddenClass(copies.at(-2) as object, copies.at(-1) as object));
+});
+
+test.run();
