@@ -1,6 +1,7 @@
 /** Purchases: buying gifts, one transaction, the gifts of a transaction (spec 4.4, decisions 3 and 5). */
 import { type Purchased, findPurchase, purchaseGifts } from '../commands/purchaseGifts.js';
 import { inSlices } from '../commands/slices.js';
+import { copyWith } from '../domain/copyWith.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { pounds } from '../domain/money.js';
 import { type GiftDocument, gifts as giftsProjection } from '../projections/gifts.js';
@@ -163,7 +164,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       return shown;
     };
     const made = await answer(transactionId, transaction, gifts, embeds, viewer, ofRefusal);
-    return { ...made, status: 201, replayed, ...(position === undefined ? {} : { position }) };
+    return copyWith(made, { status: 201, replayed, ...(position === undefined ? {} : { position }) });
   };
 
   /** A transaction is its buyer's; for anyone else there is none (decisions 2). */

@@ -1,5 +1,6 @@
 /** Charges one purchase: claims it in its stream, asks whoever holds the money, records the answer. Safe to repeat at any point. */
 import type { PaymentMethod } from '../domain/account.js';
+import { copyWith } from '../domain/copyWith.js';
 import { fold, type Happened } from '../domain/decider.js';
 import {
   type Authentication, type MadePurchase, type PaymentCharged, type PaymentDeclined, type Purchase, purchaseAggregate, type PurchaseEvent, requireAuthentication, settleCharge, startCharge,
@@ -58,7 +59,7 @@ export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolea
       const { kind, prepaid } = method;
       const [start] = startCharge(state, { kind, prepaid });
       const started = start === undefined ? undefined : await writer.append(stream, start, last.revision, { commandId, cause: last });
-      at = started === undefined ? await read(deps.events, stream) : { state: { ...state, chargeStartedAt: started.at, chargeBy: { kind, prepaid } }, last: started };
+      at = started === undefined ? await read(deps.events, stream) : { state: copyWith(state, { chargeStartedAt: started.at, chargeBy: { kind, prepaid } }), last: started };
       continue;
     }
     deps.mayAct();
