@@ -11,7 +11,7 @@ import type { AccessRecorder, Asker, BegunExport } from '../../commands/recordAc
 import type { Position } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
 import { contextOf } from '../giftDeps.js';
-import type { Answer, Call, EarlyCall, Route, RouteDescription, Schema } from '../route.js';
+import type { Answer, Call, EarlyCall, Handler, Route, RouteDescription, Schema } from '../route.js';
 
 /** A call that only watches is recorded once in so long, in ms. */
 const WATCHED_MS = 60_000;
@@ -53,6 +53,8 @@ export interface OpsRoute extends Omit<RouteDescription, 'caller' | 'roles' | 'n
   readonly personal?: true;
   /** Fields of its body that are personal: no part of the record of who saw what. */
   readonly unrecorded?: readonly string[];
+  /** Looks for what the path names: that it isn't there is said before what is wrong with body and query (decisions 1). @throws Refusal, HttpError; UnavailableError */
+  readonly exists?: (call: EarlyCall) => Promise<unknown>;
   /** It shows how the service does and no records, so that it may be asked all the time: the same call by the same user is recorded once a minute. */
   readonly watched?: true;
   /**
@@ -68,28 +70,29 @@ const PERSONAL_PARAMETERS = {
 } as const;
 
 /** The route as the router takes it. */
-export function opsRoute(access: AccessRecorder, { roles, personal, watched, unrecorded = [], handle, ...description }: OpsRoute): Route {
+export function opsRoute(access: AccessRecorder, { roles, personal, watched, unrecorded = [], exists, handle, ...description }: OpsRoute): Route {
   const lately = watched === true ? watchers() : undefined;
   const query = personal === true ? withPersonal(description.query) : description.query;
+  const recorded: Handler = async (call) => {
+    const showsPersonal = personal === true && call.query['personal'] === true;
+    const reason = reasonOf(call);
+    if (showsPersonal && reason === null) throw new HttpError('schema', { message: 'reason is required with personal' });
+    const request: AccessRequest = { what: `${description.method} ${description.path}`, asked: askedOf(call, unrecorded), personal: showsPersonal, reason };
+    const asker = askerOf(call);
+    let begun: BegunExport | undefined;
+    const answer = await handle(call, { personal: showsPersonal }, async () => (begun = await access.begin(asker, request)));
+    if ('records' in answer) return streamed(access, asker, request, answer);
+    if (begun === undefined) await (lately ?? always)([asker.by, request], async () => access.seen(asker, request, answer.shown));
+    const { shown: count, ...rest } = answer;
+    return { ...rest, seen: { request, count } };
+  };
   return {
     ...description,
     ...(query === undefined ? {} : { query }),
     caller: 'user',
     roles,
     noStore: true,
-    async handle(call) {
-      const showsPersonal = personal === true && call.query['personal'] === true;
-      const reason = reasonOf(call);
-      if (showsPersonal && reason === null) throw new HttpError('schema', { message: 'reason is required with personal' });
-      const request: AccessRequest = { what: `${description.method} ${description.path}`, asked: askedOf(call, unrecorded), personal: showsPersonal, reason };
-      const asker = askerOf(call);
-      let begun: BegunExport | undefined;
-      const answer = await handle(call, { personal: showsPersonal }, async () => (begun = await access.begin(asker, request)));
-      if ('records' in answer) return streamed(access, asker, request, answer);
-      if (begun === undefined) await (lately ?? always)([asker.by, request], async () => access.seen(asker, request, answer.shown));
-      const { shown: count, ...rest } = answer;
-      return { ...rest, seen: { request, count } };
-    },
+    ...(exists === undefined ? { handle: recorded } : { open: async (early) => exists(early).then(() => recorded) }),
     seenAgain: async (call, { request, count }) => access.seen(askerOf(call), request, count),
   };
 }

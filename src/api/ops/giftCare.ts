@@ -4,15 +4,17 @@ import { blockGift, supportCause, TICKET_ID, unblockGift } from '../../commands/
 import type { CommandContext } from '../../commands/context.js';
 import { extendGift } from '../../commands/extendGift.js';
 import type { Handled } from '../../commands/handle.js';
+import { foundGift } from '../../commands/loadGift.js';
 import { type NewReceiver, reassignGift } from '../../commands/reassignGift.js';
 import { resendGift } from '../../commands/resendGift.js';
+import { giftStream } from '../../domain/gift.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
 import { gifts as giftsProjection } from '../../projections/gifts.js';
 import { type ErrorCode, HttpError } from '../errors.js';
 import { contextOf } from '../giftDeps.js';
 import { POSITION_WAIT_MS } from '../positions.js';
-import type { Call, Schema } from '../route.js';
+import type { Call, EarlyCall, Schema } from '../route.js';
 import { dataSchema } from '../schemas/catalogue.js';
 import { eventExample, eventSchema } from '../schemas/events.js';
 import { type OpsRoute, reasonProperty } from './frame.js';
@@ -139,15 +141,25 @@ export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps):
     body: { type: 'object', additionalProperties: false, required: [...required, 'reason'], properties: { ...properties, reason: reasonProperty } },
     answers: [{ status: 200, description: answered, schema: dataSchema(careSchema), example: answer }],
     errors: ['gift_not_found', ...errors],
+    exists: async (call) => {
+      const giftId = named(call);
+      await foundGift(deps, giftId, await events.read(giftStream(giftId)));
+    },
     async handle(call) {
-      const giftId = giftIdOf(call.params['giftId'] ?? '');
-      if (giftId === undefined) throw new Refusal('gift_not_found');
+      const giftId = named(call);
       const { own, replayed } = await run(giftId, contextOf(call, gifts.now()), call.body, (call.body['reason'] as string).trim());
       const position = own.at(-1)?.position;
       if (position !== undefined && own.some(({ type }) => giftsProjection.types.includes(type))) await models.gifts.reached(position, POSITION_WAIT_MS);
       return { status: 200, body: { data: await careView(deps, giftId, own) }, replayed, shown: 1, ...(position === undefined ? {} : { position }) };
     },
   }));
+}
+
+/** @throws Refusal `gift_not_found` for what can't be an id */
+function named({ params }: EarlyCall): string {
+  const giftId = giftIdOf(params['giftId'] ?? '');
+  if (giftId === undefined) throw new Refusal('gift_not_found');
+  return giftId;
 }
 
 /** @throws HttpError unless there is exactly one */

@@ -7,7 +7,7 @@ import { PARKED_NAMES } from '../../domain/parked.js';
 import type { Condition } from '../../ports/readStore.js';
 import { contextOf } from '../giftDeps.js';
 import { POSITION_WAIT_MS } from '../positions.js';
-import type { Call, Schema } from '../route.js';
+import type { Call, EarlyCall, Schema } from '../route.js';
 import { dataSchema } from '../schemas/catalogue.js';
 import { callerSchema, eventExample, eventSchema } from '../schemas/events.js';
 import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
@@ -65,6 +65,8 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
   const shown = async (found: FoundWork | ParkedOutcome, sight: Sight): Promise<object> => ({
     ...parkedView(parkedEntry(found.id, found.history)), settled: await isSettled(events, found), events: found.history.map((event) => eventView(event, sight)),
   });
+
+  const exists = async ({ params: { parkedId = '' } }: EarlyCall): Promise<unknown> => findParked(deps, parkedId);
 
   const decided = async (call: Call, sight: Sight, decide: typeof retryParked): Promise<OpsAnswer> => {
     const reason = (call.body['reason'] as string).trim();
@@ -142,6 +144,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       bodyExample: { reason: 'the provider is up again' },
       answers: [{ status: 200, description: 'It has been handed back.', schema: dataSchema(withEvents), example: { data: { ...retriedExample, settled: false, events: [exampleEvent] } } }],
       errors: ['parked_work_not_found', 'work_discarded'],
+      exists,
       handle: async (call, sight) => decided(call, sight, retryParked),
     },
     {
@@ -157,6 +160,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       bodyExample: { reason: 'told by telephone' },
       answers: [{ status: 200, description: 'It is discarded.', schema: dataSchema(withEvents), example: { data: { ...retriedExample, state: 'discarded', settled: false, events: [exampleEvent] } } }],
       errors: ['parked_work_not_found', 'work_retried'],
+      exists,
       handle: async (call, sight) => decided(call, sight, discardParked),
     },
   ];

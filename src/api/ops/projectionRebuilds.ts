@@ -18,6 +18,7 @@ import { busy } from './projectionTasks.js';
 /** What they work with. */
 export interface RebuildRoutesOptions {
   readonly of: (call: Call) => Named;
+  readonly exists: NonNullable<OpsRoute['exists']>;
   readonly asking: (call: Call) => Omit<Named, 'projection'>;
   readonly store: ReadStore;
   readonly params: Readonly<Record<string, string>>;
@@ -35,7 +36,7 @@ const made =
   'a process with the role `projector` makes from the whole log, more slowly while requests are answered. It is swapped in at once when it has caught up; until then the one in use serves and is kept up to date.';
 
 /** The routes. */
-export function rebuildRoutes({ of, asking, store, params }: RebuildRoutesOptions): OpsRoute[] {
+export function rebuildRoutes({ of, exists, asking, store, params }: RebuildRoutesOptions): OpsRoute[] {
   /** What has been asked for; who takes it on shows in the projection's own standing. */
   async function rebuildNow(name: string): Promise<RebuildStanding | null> {
     const rebuild = (await rebuildOf(store, name))?.value;
@@ -45,7 +46,7 @@ export function rebuildRoutes({ of, asking, store, params }: RebuildRoutesOption
   const answered = async (name: string, status: number): Promise<OpsAnswer> => ({ status, body: { data: await rebuildNow(name) }, shown: 1 });
 
   const shared = { tag: 'Projections', roles: ['support'] } as const;
-  const one = { ...shared, params, errors: ['projection_not_found', 'projection_busy', 'projection_refused'] } satisfies Partial<OpsRoute>;
+  const one = { ...shared, params, exists, errors: ['projection_not_found', 'projection_busy', 'projection_refused'] } satisfies Partial<OpsRoute>;
 
   return [
     {

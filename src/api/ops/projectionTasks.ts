@@ -25,6 +25,7 @@ const MAX_SAMPLE = 10_000;
 /** What they work with. */
 export interface TaskRoutesOptions {
   readonly of: (call: Call) => Named;
+  readonly exists: NonNullable<OpsRoute['exists']>;
   readonly upkeep: Upkeep;
   readonly store: ReadStore;
   readonly pace: () => Pace;
@@ -49,7 +50,7 @@ export function busy(message: string): HttpError {
 }
 
 /** The routes. */
-export function taskRoutes({ of, upkeep: { tasks, dataDir }, store, pace, params }: TaskRoutesOptions): OpsRoute[] {
+export function taskRoutes({ of, exists, upkeep: { tasks, dataDir }, store, pace, params }: TaskRoutesOptions): OpsRoute[] {
   async function begin<R>(kind: TaskKind, { projection, asked }: Named, work: (signal: AbortSignal, tell: (share: number) => void) => Promise<R>, count: (result: R) => number): Promise<OpsAnswer> {
     try {
       const task = await tasks.begin({ kind, projection: projection.name, by: asked.by, reason: asked.reason ?? null }, work, { waitMs: WAIT_MS, explains });
@@ -110,7 +111,7 @@ export function taskRoutes({ of, upkeep: { tasks, dataDir }, store, pace, params
     return { documents: outcomes ?? [] };
   }
 
-  const shared = { tag: 'Projections', roles: ['support'], params } as const;
+  const shared = { tag: 'Projections', roles: ['support'], params, exists } as const;
   const task = (kind: 'Verification' | 'Repair'): { schema: Schema; example: object } =>
     kind === 'Verification' ? { schema: dataSchema(taskSchema(kind, verificationSchema)), example: { data: verificationExample } } : { schema: dataSchema(taskSchema(kind, repairSchema)), example: { data: repairExample } };
   const running = (kind: 'Verification' | 'Repair'): { schema: Schema; example: object } => {

@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { considerate } from '../../projections/pace.js';
+import type { Projection } from '../../projections/projection.js';
 import { PROJECTIONS } from '../../readModels.js';
 import type { ProjectionStanding } from '../../standing.js';
 import { HttpError } from '../errors.js';
 import { contextOf } from '../giftDeps.js';
-import type { Call, Schema } from '../route.js';
+import type { Call, EarlyCall, Schema } from '../route.js';
 import { dataSchema } from '../schemas/catalogue.js';
 import type { OpsRoute } from './frame.js';
 import { rebuildRoutes } from './projectionRebuilds.js';
@@ -23,12 +24,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
   const { engines, gifts, upkeep } = ops;
   const { events, store } = engines;
 
-  /** @throws HttpError for a name that there is not */
-  function of(call: Call): Named {
-    const projection = PROJECTIONS.find(({ name }) => name === call.params['name']);
-    if (projection === undefined) throw new HttpError('projection_not_found');
-    return { projection, ...asking(call) };
-  }
+  const of = (call: Call): Named => ({ projection: projectionIn(call), ...asking(call) });
 
   function asking(call: Call): Omit<Named, 'projection'> {
     const user = contextOf(call, '').by.user ?? 'unknown';
@@ -45,6 +41,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
     return found;
   }
 
+  const exists = async (call: EarlyCall): Promise<unknown> => projectionIn(call);
   const shared = { tag: 'Projections', roles: ['support'], params } as const;
 
   return [
@@ -76,7 +73,14 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
         return { status: 200, body: { data: await standingOf(of(call).projection.name) }, shown: 1 };
       },
     },
-    ...rebuildRoutes({ of, asking, store, params }),
-    ...taskRoutes({ of, upkeep, store, pace: () => considerate(store.records), params }),
+    ...rebuildRoutes({ of, exists, asking, store, params }),
+    ...taskRoutes({ of, exists, upkeep, store, pace: () => considerate(store.records), params }),
   ];
+}
+
+/** @throws HttpError for a name that there is not */
+function projectionIn({ params: { name: asked } }: EarlyCall): Projection {
+  const projection = PROJECTIONS.find(({ name }) => name === asked);
+  if (projection === undefined) throw new HttpError('projection_not_found');
+  return projection;
 }

@@ -83,6 +83,7 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
         'transaction_not_found', 'transaction_pending', 'gift_not_in_transaction', 'gift_already_refunded', 'gift_already_redeemed', 'gift_code_out', 'gift_disputed',
         'gift_already_cancelled', 'nothing_to_refund',
       ],
+      exists: async ({ params: { transactionId = '' } }) => listRefunds(events, transactionId),
       async handle(call) {
         const transactionId = call.params['transactionId'] ?? '';
         const named = call.body['gift_ids'] as readonly string[] | undefined;

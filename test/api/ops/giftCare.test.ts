@@ -154,7 +154,10 @@ test('unknown gifts, no reason, no role', async () => {
   const gift = await buyOne(service);
   const bodies: Readonly<Record<What, object>> = { resend: {}, reassign: { user_id: 'bob' }, extend: { expiry_date: daysFromNow(900).slice(0, 10) }, block: {}, unblock: {} };
   for (const [what, body] of Object.entries(bodies) as [What, object][]) {
-    for (const unknown of ['nothing', 'feedfeedfeedfeedfeed']) refused(await care(unknown, what, body), 404, 'gift not found');
+    for (const unknown of ['nothing', 'feedfeedfeedfeedfeed']) {
+      refused(await care(unknown, what, body), 404, 'gift not found');
+      refused(await care(unknown, what, { ...body, reason: '' }), 404, 'gift not found');
+    }
     refused(await care(gift, what, { ...body, reason: '' }), 422, 'reason must not be empty');
     for (const user of ['aud', 'ann']) refused(await service.ask('POST', `/ops/gifts/${gift}/${what}`, { token: await service.userToken(user), body: { reason: 'x', ...body } }), 403, 'Forbidden.');
   }

@@ -116,6 +116,7 @@ test('what is not there, not allowed or not possible is refused, and nothing is 
   for (const path of ['rebuild', 'abort', 'rollback', 'verification', 'repair']) {
     const body = path === 'repair' ? { ids: ['x'], reason: 'why' } : {};
     refused(await ask('POST', `/nope/${path}`, body), 404, 'Projection not found');
+    refused(await ask('POST', `/nope/${path}`, { ...body, nonsense: true }), 404, 'Projection not found');
     refused(await ask('POST', `/gifts/${path}`, body, 'ann'), 403, 'Forbidden.');
     if (path !== 'verification') refused(await ask('POST', `/gifts/${path}`, body, 'aud'), 403, 'Forbidden.');
   }
@@ -211,7 +212,7 @@ test('who asks and why stands in the log before anything is done; what can not b
   const projection = transactions as unknown as Projection;
   const { name } = projection;
   const deps = { events: service.events, store, logger: silent, holder: 'sue' };
-  const routes = rebuildRoutes({ of: () => ({ projection, deps, asked: ASKED }), asking: () => ({ deps, asked: ASKED }), store, params: {} });
+  const routes = rebuildRoutes({ of: () => ({ projection, deps, asked: ASKED }), exists: async () => undefined, asking: () => ({ deps, asked: ASKED }), store, params: {} });
   const standing = async (): Promise<unknown[]> => [await store.active(name), await store.versions(name), (await rebuildOf(store, name))?.value.target];
   await beginRebuild(store, projection, ASKED, true);
   const before = await standing();

@@ -65,6 +65,7 @@ test('a pending or declined purchase has nothing to give back', async () => {
   assert.deepEqual(await cli('refund', 'pending', '--reason', 'x').then(({ code, out, err }) => [code, out, err]), [1, '', 'gift: transaction is not settled yet.\n']);
   assert.deepEqual((await service.events.read('transaction-pending')).map(({ type }) => type).filter((type) => type.includes('Refund')), []);
   refused(await refund('unknown', {}), 404, 'transaction not found');
+  refused(await refund('unknown', { reason: '' }), 404, 'transaction not found');
 });
 
 /** The first event of another purchase, by a payment method that nobody has, so that it stays pending. */
