@@ -102,11 +102,14 @@ test('a transaction is pending until its first answer, which stands', () => {
 });
 
 test('documents that have lived through the same are alike to the engine: a rebuild makes them by the million', () => {
-  const [charged, again] = [1, 2].map(() => transaction(bought, recorded('transaction-t1', 'PaymentCharged', { charge_id: 'c1', amount: 1_050 }, LATER)));
-  assert.ok(sameHiddenClass(charged as object, again as object), 'charged');
+  // The engine tells copies apart only once it has compiled what makes them.
+  const alike = (what: string, fresh: () => object | undefined): void => {
+    const many = Array.from({ length: 2_000 }, fresh);
+    assert.ok(sameHiddenClass(many.at(-2) as object, many.at(-1) as object), what);
+  };
+  alike('charged', () => transaction(bought, recorded('transaction-t1', 'PaymentCharged', { charge_id: 'c1', amount: 1_050 }, LATER)));
   for (const [type, data] of [['GiftClaimed', { user_id: 'u9' }], ['GiftRedeemed', redemption], ['GiftCancelled', { reason: 'refunded' }]] as const) {
-    const [one, other] = [1, 2].map(() => gift(bought, ofGift(type, data)));
-    assert.ok(sameHiddenClass(one as object, other as object), type);
+    alike(type, () => gift(bought, ofGift(type, data)));
   }
 });
 

@@ -19,7 +19,7 @@ export type WriterAnswer = readonly AppendOutcome[];
 
 function serve(port: MessagePort, { file }: WriterData): void {
   const database = openEventLog(file, { openElsewhere: true });
-  // Room for the inner pages of its index. A wider cache costs more than it saves: whenever an index page was split, SQLite walks all that are kept, at the commit that everybody waits for.
+  // Room for the inner pages of its index. A wider cache costs more than it saves: where index pages were split, SQLite walks all that are kept, at the commit that everybody waits for.
   database.pragma('cache_size = -4000');
   // A group may touch more pages than are kept: they wait in memory for its commit.
   database.pragma('cache_spill = OFF');

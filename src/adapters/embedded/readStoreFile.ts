@@ -10,9 +10,9 @@ const FILE = { kind: 'read store', applicationId: 0x47665265, version: 1, create
 
 /** Pages of 4 KB are kept in memory: inner pages of the indexes above all. In KiB. */
 const READER_CACHE_KIB = 24_000;
-/** While a few documents are written at a time, the writer keeps little: whenever an index page was split, SQLite walks all that is kept when it commits. */
+/** While a few documents are written at a time, the writer keeps little: where index pages were split, SQLite walks all that is kept when it commits. */
 const WRITER_CACHE_KIB = 4_000;
-/** While whole collections are folded, what it keeps need not be read again. */
+/** While whole collections are folded at full speed, what it keeps need not be read again. */
 const FOLDING_CACHE_KIB = 32_000;
 /** At the latest after so many pages the WAL is moved into the file; sooner whenever the writer is idle. */
 const CHECKPOINT_PAGES = 16_000;

@@ -35,7 +35,7 @@ const LOCK_WAIT_MS = 5_000;
  */
 const IDLE_CHECKPOINT_CHANGES = 4_000;
 const SMALL_GROUP_CHANGES = 1_000;
-/** After so many small groups in a row, some seconds under load, no rebuild is under way any more. */
+/** After so many small groups in a row, some seconds under load, nothing is folded at full speed any more: a rebuild that gives way to requests writes few documents at a time, too. */
 const SMALL_GROUPS = 1_000;
 /** Expired records are looked for so often, in ms, as long as anything is written. */
 const SWEEP_MS = 10_000;
@@ -180,7 +180,6 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
       commit.run();
       uncheckpointed += changes;
       lastGroup = changes;
-      fitRoom();
       return made;
     } catch (error) {
       abandon();
@@ -188,6 +187,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
     }
   }
 
+  /** Keeps as much in memory as the groups of late are worth. */
   function fitRoom(): void {
     const before = smallGroups;
     smallGroups = lastGroup < SMALL_GROUP_CHANGES ? Math.min(smallGroups + 1, SMALL_GROUPS) : 0;
@@ -251,6 +251,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
         const wanted = answers.filter(({ id }) => id !== 0);
         answers = [];
         if (wanted.length > 0) port.answer(wanted);
+        fitRoom();
         enqueue(port.receive());
         if (urgent.length + others.length === 0 && uncheckpointed >= IDLE_CHECKPOINT_CHANGES && lastGroup < SMALL_GROUP_CHANGES) {
           checkpoint();

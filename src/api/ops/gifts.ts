@@ -7,6 +7,7 @@ import { positionAt } from '../../audit/positionAt.js';
 import { DEFAULT_ZONE } from '../../audit/times.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
+import type { EarlyCall } from '../route.js';
 import { eventExample, eventSchema } from '../schemas/events.js';
 import { giftEmbeddedSchema, giftExample, giftSchema } from '../schemas/gifts.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
@@ -29,6 +30,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
     if (found === undefined) throw new HttpError('gift_not_found');
     return found;
   };
+  const exists = async ({ params: { giftId = '' } }: EarlyCall): Promise<unknown> => named(giftId);
   return [
     {
       method: 'GET',
@@ -57,6 +59,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
         },
       ],
       errors: ['gift_not_found'],
+      exists,
       async handle(call, sight) {
         const found = await named(call.params['giftId'] ?? '');
         const events = await giftHistory(deps, found);
@@ -112,6 +115,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
         },
       ],
       errors: ['gift_not_found'],
+      exists,
       async handle({ params, query, embeds }, { personal }) {
         const time = pastInstantAsked(query, query['time'] as string, gifts.now());
         const { giftIds, purchase } = await named(params['giftId'] ?? '');

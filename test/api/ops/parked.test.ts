@@ -38,7 +38,7 @@ test('what could not be done is listed with its cause, and shown with its events
   refused(await get(`/${gift}`), 404, 'Parked work not found');
   refused(await get('/nothing'), 404, 'Parked work not found');
   refused(await decide('nothing', 'retry'), 404, 'Parked work not found');
-  refused(await decide('nothing', 'retry', ''), 404, 'Parked work not found');
+  for (const what of ['retry', 'discard'] as const) refused(await decide('nothing', what, ''), 404, 'Parked work not found');
 });
 
 test('a retry that fails again parks again with the count; one that works finishes the purchase; all of it in the history, with who and why', async () => {
