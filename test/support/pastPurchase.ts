@@ -30,7 +30,7 @@ export interface PastPurchase {
   readonly expires?: number;
 }
 
-/** A gift that ann bought and paid for on another day; its id, once it is issued. */
+/** A gift that ann bought and paid for on another day; its id, once it is issued and shown. */
 export async function boughtBefore(service: Service, { product = 'mocha', brand = 'bean', receiver = {}, days = -10, expires = -9 }: PastPurchase = {}): Promise<string> {
   const transactionId = randomUUID().replaceAll('-', '');
   const seed = randomBytes(32).toString('hex');
@@ -58,6 +58,9 @@ export async function boughtBefore(service: Service, { product = 'mocha', brand 
   const [ids] = deriveGiftIds(seed, 1);
   if (ids === undefined) throw new Error('a purchase without a gift');
   await eventually(async () => ((await service.events.read(giftStream(ids.gift_id))).length > 0 ? true : undefined), 10_000);
+  // Nobody waits for read models on behalf of what was appended past the API.
+  const token = await service.userToken('ann');
+  await eventually(async () => ((await service.ask('GET', `/api/v2/gifts/${ids.gift_id}`, { token })).status === 200 ? true : undefined), 10_000);
   return ids.gift_id;
 }
 
