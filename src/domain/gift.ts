@@ -135,7 +135,7 @@ export const giftAggregate: Aggregate<Gift, GiftEvent> = {
       case 'VoucherAssigned':
         return copyWith(state, { voucher: copyWith(event.data, { assignedAt: event.at }) });
       case 'GiftCancelled':
-        return copyWith(state, { status: 'cancelled', ...(event.data.refund_id === undefined ? {} : { refundId: event.data.refund_id }) } as const);
+        return copyWith(state, { status: 'cancelled', ...(event.data.refund_id === undefined ? {} : { refundId: event.data.refund_id }) });
       case 'GiftBlocked':
         return copyWith(state, { blockedBy: [...(state.blockedBy ?? []), event.data.cause] });
       case 'GiftUnblocked':

@@ -130,9 +130,9 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
       case 'PaymentAuthenticationFailed':
         return state.authentication === undefined ? state : { ...state, authentication: { ...state.authentication, failed: event.data.code } };
       case 'PaymentCharged':
-        return copyWith(state, { status: 'charged', settledAt: event.at, charge: event.data } as const);
+        return copyWith(state, { status: 'charged', settledAt: event.at, charge: event.data });
       case 'PaymentDeclined':
-        return copyWith(state, { status: 'declined', settledAt: event.at, declineCode: event.data.code } as const);
+        return copyWith(state, { status: 'declined', settledAt: event.at, declineCode: event.data.code });
       case 'RefundRequested':
       case 'RefundStarted':
       case 'GiftsRefunded':

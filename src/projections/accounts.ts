@@ -1,8 +1,8 @@
 /** The read model `accounts`: users, clients, payment methods, usernames and phone numbers. A document's id is its stream's name. */
-import { copyWith } from '../domain/copyWith.js';
 import {
   ACCOUNT_KINDS, type AccountEvent, type Client, type PaymentMethod, type PhoneHolder, type ReservationEvent, type User, evolveUser, phoneAggregate,
 } from '../domain/account.js';
+import { copyWith } from '../domain/copyWith.js';
 import type { Happened } from '../domain/decider.js';
 import { type Entry, entryEventType, evolveEntry } from '../domain/entry.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
@@ -84,17 +84,17 @@ function credentialAfter(before: { readonly active: boolean; readonly credential
 function evolveUserDocument(document: UserDocument | undefined, event: RecordedEvent): UserDocument {
   const value = live(evolveUser(stateOf(document), event), event);
   const credential = credentialAfter(document, document?.password_hash !== value.password_hash, value.active);
-  return copyWith(value, { entry: 'user', credential } as const);
+  return copyWith(value, { entry: 'user', credential });
 }
 
 function evolveClientDocument(document: ClientDocument | undefined, event: RecordedEvent): ClientDocument {
   const value = live(evolveEntry<Client>(stateOf(document), event), event);
   const credential = credentialAfter(document, document?.secret_hash !== value.secret_hash, value.active);
-  return copyWith(value, { entry: 'client', credential } as const);
+  return copyWith(value, { entry: 'client', credential });
 }
 
 function evolvePaymentMethodDocument(document: PaymentMethodDocument | undefined, event: RecordedEvent): PaymentMethodDocument {
-  return copyWith(live(evolveEntry<PaymentMethod>(stateOf(document), event), event), { entry: 'paymentMethod' } as const);
+  return copyWith(live(evolveEntry<PaymentMethod>(stateOf(document), event), event), { entry: 'paymentMethod' });
 }
 
 function stateOf<V extends object>(document: V | undefined): Entry<V> {

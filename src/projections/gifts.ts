@@ -82,7 +82,7 @@ function evolveGift(document: GiftDocument, event: Exclude<Folded, { type: 'Gift
       return copyWith(document, { voucher: { id, code, pin, segment_id, expires_at, created_at: event.at }, updated_at });
     }
     case 'GiftCancelled':
-      return copyWith(document, { cancelled: true, updated_at } as const);
+      return copyWith(document, { cancelled: true, updated_at });
     case 'GiftReassigned': {
       const { claimed_by: _, ...kept } = document;
       return copyWith(kept, { receiver: event.data.receiver, reassigned_at: event.at, updated_at });

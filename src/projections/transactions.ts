@@ -51,6 +51,6 @@ export const transactions: Projection<TransactionDocument> = {
       const { payment_id, action } = folded.data;
       return copyWith(document, { authentication: { payment_id, action }, updated_at: folded.at });
     }
-    return copyWith(document, { payment: folded.type === 'PaymentCharged' ? 'charged' : 'declined', settled_at: folded.at, updated_at: folded.at } as const);
+    return copyWith(document, { payment: folded.type === 'PaymentCharged' ? 'charged' : 'declined', settled_at: folded.at, updated_at: folded.at });
   },
 };

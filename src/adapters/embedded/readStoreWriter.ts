@@ -189,10 +189,9 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
 
   /** Keeps as much in memory as the groups of late are worth. */
   function fitRoom(): void {
-    const before = smallGroups;
-    smallGroups = lastGroup < SMALL_GROUP_CHANGES ? Math.min(smallGroups + 1, SMALL_GROUPS) : 0;
-    if (before < SMALL_GROUPS && smallGroups === SMALL_GROUPS) makeRoom(database, 'few');
-    else if (before === SMALL_GROUPS && smallGroups === 0) makeRoom(database, 'many');
+    const roomy = smallGroups < SMALL_GROUPS;
+    smallGroups = lastGroup < SMALL_GROUP_CHANGES ? smallGroups + 1 : 0;
+    if (roomy !== smallGroups < SMALL_GROUPS) makeRoom(database, roomy ? 'few' : 'many');
   }
 
   /** One transaction of what is there and what comes meanwhile. When it fails, each request is tried by itself, so that it fails alone. */
