@@ -17,12 +17,12 @@ WORKDIR /app
 ENV NODE_ENV=production HOST=0.0.0.0 DATA_DIR=/data
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
-COPY --from=build /app/dist/src dist/src
+COPY --from=build /app/dist/service dist/service
 COPY examples examples
-RUN ln -s /app/dist/src/cli/gift.js /usr/local/bin/gift && mkdir /data && chown node:node /data
+RUN ln -s /app/dist/service/gift.js /usr/local/bin/gift && mkdir /data && chown node:node /data
 USER node
 VOLUME /data
 EXPOSE 3000
 HEALTHCHECK --interval=5s --timeout=5s --start-period=60s --retries=6 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.METRICS_PORT || process.env.PORT || 3000) + '/readyz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "--enable-source-maps", "dist/src/main.js"]
+CMD ["node", "--enable-source-maps", "dist/service/main.js"]

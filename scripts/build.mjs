@@ -1,30 +1,25 @@
 /**
- * Compiles src, test and bench to dist. It runs after `npm ci` (prepare), so that every command works right away, and before tests and benches.
- * What was compiled from a source that is gone is removed; nothing else is, so a running service keeps its files.
+ * Compiles src, test and bench to dist, and bundles what is started. It runs after `npm ci` (prepare), so that every command works right away, and before tests
+ * and benches. What no source makes any more is removed.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { BUNDLED, bundle } from './bundle.mjs';
+import { filesBelow } from './filesBelow.mjs';
 
 /** The project's folder. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
 /** The compiler's program. */
 export const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
 
-/** Every file below a folder, relative to it; none when there is no such folder. */
-export function filesBelow(folder) {
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
-}
-
 /** Removes what was compiled from sources that are gone, so that no test of yesterday runs. */
 export function removeStale() {
   const dist = join(root, 'dist');
   for (const file of filesBelow(dist)) {
+    if (join('dist', file).startsWith(BUNDLED)) continue;
     const source = file.replace(/\.js(\.map)?$/, '.ts');
     if (source === file || !existsSync(join(root, source))) rmSync(join(dist, file));
   }
@@ -40,8 +35,10 @@ export function makeExecutable() {
 export function build() {
   removeStale();
   const { status } = spawnSync(process.execPath, [tsc], { cwd: root, stdio: 'inherit' });
+  if (status !== 0) return false;
+  bundle(root);
   makeExecutable();
-  return status === 0;
+  return true;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url) && !build()) process.exitCode = 1;

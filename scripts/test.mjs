@@ -9,9 +9,10 @@ import { readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
-import { build, filesBelow, root } from './build.mjs';
+import { build, root } from './build.mjs';
 import { openMixes } from './engineMixes.mjs';
 import { byLength } from './byLength.mjs';
+import { filesBelow } from './filesBelow.mjs';
 import { killAll, runTestFile } from './testFile.mjs';
 import { lastLines } from './testReport.mjs';
 

@@ -15,6 +15,7 @@ import { type Keys, findHashKey, loadKeys } from './keys.js';
 import { openMetrics } from './metrics/metrics.js';
 import type { RequestTally } from './metrics/requests.js';
 import { startProcesses } from './processes.js';
+import { PACKAGE_ROOT } from './packageRoot.js';
 import type { Projection } from './projections/projection.js';
 import { startProjector } from './projections/projector.js';
 import { startRebuilder } from './projections/rebuilder.js';
@@ -48,7 +49,7 @@ export interface AppOptions {
 }
 
 /** The service's version. */
-export const VERSION = (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { readonly version: string }).version;
+export const VERSION = (JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as { readonly version: string }).version;
 
 /**
  * Starts what the roles say. Whatever fails to start closes what was opened before.

@@ -18,6 +18,9 @@ export interface CommandRun {
   readonly lines: readonly Readonly<Record<string, unknown>>[];
 }
 
+/** The command line, as it is shipped. */
+export const GIFT = fileURLToPath(new URL('../../service/gift.js', import.meta.url));
+
 /** A command under way. */
 export interface Command {
   /** What it has written so far. */
@@ -30,9 +33,8 @@ export interface Command {
 
 /** Starts one on a data folder; it writes JSON lines. */
 export function startCommand(dir: string, args: readonly string[]): Command {
-  const gift = fileURLToPath(new URL('../../src/cli/gift.js', import.meta.url));
   const began = performance.now();
-  const child = spawn(process.execPath, [gift, ...args], { env: { PATH: process.env['PATH'], DATA_DIR: dir }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [GIFT, ...args], { env: { PATH: process.env['PATH'], DATA_DIR: dir }, stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
   const lines = (): Readonly<Record<string, unknown>>[] =>

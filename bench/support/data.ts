@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { GIFT } from './command.js';
 import { type HistoryGift, generateHistory } from './history.js';
 
 const PRODUCTS = 80;
@@ -70,8 +70,7 @@ export function historyOf(gifts: number, options: { readonly fresh?: boolean } =
 export function importCatalogue(dir: string): void {
   const file = join(dir, 'bench-catalogue.json');
   writeFileSync(file, JSON.stringify(catalogue()));
-  const gift = fileURLToPath(new URL('../../src/cli/gift.js', import.meta.url));
-  execFileSync(process.execPath, [gift, 'import', file], { env: { PATH: process.env['PATH'], DATA_DIR: dir }, stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync(process.execPath, [GIFT, 'import', file], { env: { PATH: process.env['PATH'], DATA_DIR: dir }, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
 /** The till whose merchant a gift of this product is valid for, and a location of that merchant. */

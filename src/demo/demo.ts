@@ -15,11 +15,12 @@ import { keyedHash } from '../domain/keyedHash.js';
 import { notificationStream } from '../domain/notification.js';
 import { loadKeys } from '../keys.js';
 import { createLogger } from '../logger.js';
+import { PACKAGE_ROOT } from '../packageRoot.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { demoClient } from './console.js';
 import { type Told, walkThrough } from './walkThrough.js';
 
-const CATALOGUE = new URL('../../../examples/demo.json', import.meta.url);
+const CATALOGUE = new URL('examples/demo.json', PACKAGE_ROOT);
 
 const print = (line: string): void => {
   process.stdout.write(`${line}\n`);

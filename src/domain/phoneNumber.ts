@@ -1,9 +1,5 @@
 /** Phone numbers as the service keeps and hashes them. */
-import { createRequire } from 'node:module';
-import type * as PhoneNumbers from 'libphonenumber-js';
-
-// As CommonJS: its 123 ES modules take half as long again to load, at every start.
-const { parsePhoneNumberFromString } = createRequire(import.meta.url)('libphonenumber-js') as typeof PhoneNumbers;
+import { parsePhoneNumberFromString } from 'libphonenumber-js';
 
 /** The longest text worth parsing: E.164 has 15 digits, the rest is punctuation. */
 const MAX_LENGTH = 40;

@@ -3,11 +3,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import { accessStream } from '../../src/domain/access.js';
 import { type Ran, gift } from '../support/cli.js';
 import { buy, redeem, unredeem } from '../support/giftFlow.js';
+import { GIFT } from '../support/programs.js';
 import { type Json, type Service, startService } from '../support/service.js';
 
 const test = suite('cli/audit');
@@ -91,8 +91,7 @@ test('a reader that goes away ends it quietly, and the record says so', async ()
   assert.equal(code, 0);
   assert.doesNotMatch(err, /records/);
   assert.deepEqual([(await seen()).at(-1).type, (await seen()).at(-1).data.complete], ['ExportEnded', false]);
-  const cli = fileURLToPath(new URL('../../src/cli/gift.js', import.meta.url));
-  const child = spawn('sh', ['-c', `"${process.execPath}" "${cli}" audit redemptions --json | head -1`], { env: { ...service.settings, PATH: process.env['PATH'] } });
+  const child = spawn('sh', ['-c', `"${process.execPath}" "${GIFT}" audit redemptions --json | head -1`], { env: { ...service.settings, PATH: process.env['PATH'] } });
   let out = '';
   let told = '';
   child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));

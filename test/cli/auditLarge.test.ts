@@ -3,12 +3,11 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { eventLogFile, openEventLog } from '../../src/adapters/embedded/eventStoreLog.js';
+import { GIFT } from '../support/programs.js';
 
-const CLI = fileURLToPath(new URL('../../src/cli/gift.js', import.meta.url));
 const REDEEMED = 100_000;
 /** Of the first ones; reversed in the end, when nobody remembers them. */
 const REVERSED = 1_000;
@@ -41,7 +40,7 @@ test.before(() => {
 test.after(() => rmSync(dir, { recursive: true }));
 
 function exporting(args: readonly string[], node: readonly string[] = []): ChildProcess {
-  return spawn(process.execPath, [...node, CLI, 'audit', 'redemptions', ...args], { env: { PATH: process.env['PATH'], DATA_DIR: dir }, stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(process.execPath, [...node, GIFT, 'audit', 'redemptions', ...args], { env: { PATH: process.env['PATH'], DATA_DIR: dir }, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
 interface Exported {

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Writable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { canonicalText } from '../../src/commands/logHash.js';
@@ -15,6 +14,7 @@ import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { gift, saidBy } from '../support/cli.js';
 import { event, eventsOf } from '../support/eventStoreEvents.js';
 import { withLogIn } from '../support/eventStoreFolder.js';
+import { GIFT } from '../support/programs.js';
 
 interface Context {
   dir: string;
@@ -24,7 +24,6 @@ interface Context {
 }
 
 const test = suite<Context>('cli/backup');
-const SCRIPT = fileURLToPath(new URL('../../src/cli/gift.js', import.meta.url));
 const RESTORE = (file: string): string[] => ['restore', file, '--reason', 'a drill'];
 
 test.before.each((context) => {
@@ -141,7 +140,7 @@ test('bad input for a backup: a clear line, nothing left behind', async ({ dir, 
 test('no space for the backup is told, and so is a folder that may not be written; nothing is left behind', async ({ dir, data, file }) => {
   await fill(data, 3_000);
   // A file that may not grow is a full disk to whoever writes it.
-  const limited = spawnSync('sh', ['-c', 'ulimit -f 64; exec "$0" "$@"', process.execPath, SCRIPT, 'backup', file], { env: { PATH: process.env['PATH'], DATA_DIR: data }, encoding: 'utf8' });
+  const limited = spawnSync('sh', ['-c', 'ulimit -f 64; exec "$0" "$@"', process.execPath, GIFT, 'backup', file], { env: { PATH: process.env['PATH'], DATA_DIR: data }, encoding: 'utf8' });
   assert.equal([limited.status, limited.stdout], [1, '']);
   assert.ok(limited.stderr.endsWith(`gift: no space left for ${file}: name a file on another disk; nothing was left behind\n`), limited.stderr);
   assert.equal(readdirSync(dir), ['data']);
@@ -271,7 +270,7 @@ test('killed with -9 in the middle, a restore leaves no log that could be taken 
   await fill(data, 12_000);
   assert.is((await gift(data, ['backup', file])).code, 0);
   freshWithKeys(context);
-  const child = spawn(process.execPath, [SCRIPT, ...RESTORE(file)], { stdio: 'ignore', env: { PATH: process.env['PATH'], DATA_DIR: fresh } });
+  const child = spawn(process.execPath, [GIFT, ...RESTORE(file)], { stdio: 'ignore', env: { PATH: process.env['PATH'], DATA_DIR: fresh } });
   const closed = once(child, 'close');
   const begun = (): string | undefined => readdirSync(fresh).find((name) => name.startsWith('restoring-'));
   while (begun() === undefined && child.exitCode === null) await sleep(1);

@@ -13,6 +13,7 @@ import type { StreamAppend } from '../../src/ports/eventStore.js';
 import { gift as command, type Said, saidBy } from '../support/cli.js';
 import { event, eventsOf } from '../support/eventStoreEvents.js';
 import { withLogIn } from '../support/eventStoreFolder.js';
+import { GIFT } from '../support/programs.js';
 
 interface Context {
   dir: string;
@@ -129,12 +130,11 @@ test('Ctrl-C ends it with 130, and it is gone on with; progress shows on a termi
 
 test('killed with -9 at any moment, repeating finishes it: nothing is missing, nothing stands twice', async ({ from, to }) => {
   await fill(from, 16_000);
-  const script = fileURLToPath(new URL('../../src/cli/gift.js', import.meta.url));
   const standing: number[] = [];
   await withLogIn(to, async (store) => {
     const there = async (): Promise<number> => Number((await store.end()) ?? 0);
     for (const wanted of [1, 5_000]) {
-      const child = spawn(process.execPath, [script, 'copy', '--from', from, '--to', to, '--no-seal'], { stdio: 'ignore' });
+      const child = spawn(process.execPath, [GIFT, 'copy', '--from', from, '--to', to, '--no-seal'], { stdio: 'ignore' });
       const closed = once(child, 'close');
       while ((await there()) < wanted && child.exitCode === null) await sleep(2);
       child.kill('SIGKILL');

@@ -4,7 +4,6 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { writeLines } from '../../src/cli/terminal.js';
@@ -13,6 +12,7 @@ import { gift as command, type Said, saidBy } from '../support/cli.js';
 import { eventsOf } from '../support/eventStoreEvents.js';
 import { withLogIn } from '../support/eventStoreFolder.js';
 import { fileWith, wholeFile } from '../support/importFile.js';
+import { GIFT } from '../support/programs.js';
 
 interface Context {
   dir: string;
@@ -215,8 +215,7 @@ const CTRL_C_WHILE_READING = `
 
 /** Runs the program itself. */
 async function spawned(dir: string, args: readonly string[], act: (child: ReturnType<typeof spawn>) => void = () => undefined, preload = ''): Promise<Said> {
-  const script = fileURLToPath(new URL('../../src/cli/gift.js', import.meta.url));
-  const child = spawn(process.execPath, ['--enable-source-maps', '--import', `data:text/javascript,${encodeURIComponent(preload)}`, script, ...args], { env: { ...process.env, DATA_DIR: join(dir, 'data') } });
+  const child = spawn(process.execPath, ['--enable-source-maps', '--import', `data:text/javascript,${encodeURIComponent(preload)}`, GIFT, ...args], { env: { ...process.env, DATA_DIR: join(dir, 'data') } });
   let out = '';
   let err = '';
   child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()));

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
@@ -23,6 +22,7 @@ import { startProjector } from '../../src/projections/projector.js';
 import { PROJECTIONS } from '../../src/readModels.js';
 import { generateHistory } from '../../bench/support/history.js';
 import { gift } from '../support/cli.js';
+import { GIFT } from '../support/programs.js';
 import { append, purchase, redeem, settled, silent, until } from '../support/projecting.js';
 
 interface Context {
@@ -307,8 +307,7 @@ test('a line a second tells how far it is', async ({ dir }) => {
 test('killed in the middle it goes on from where it was; meanwhile a second one is refused', async ({ dir }) => {
   // Requests are answered meanwhile, as far as it can tell: it goes slowly.
   await stores(dir, async ({ store }) => store.records.put('serving/somebody', { requests: 100, delayMs: 50 }));
-  const cli = fileURLToPath(new URL('../../src/cli/gift.js', import.meta.url));
-  const child = spawn(process.execPath, [cli, 'projections', 'rebuild', 'gifts', '--json'], { env: { DATA_DIR: dir }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [GIFT, 'projections', 'rebuild', 'gifts', '--json'], { env: { DATA_DIR: dir }, stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
   let lines = '';
   child.stdout.on('data', (text: Buffer) => (lines += text.toString()));

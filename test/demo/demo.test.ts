@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { suite } from 'uvu';
 import { cleanEnv } from '../support/mainProcess.js';
+import { DEMO } from '../support/programs.js';
 
 const test = suite('demo');
-const DEMO = new URL('../../src/demo/demo.js', import.meta.url).pathname;
 
 test('it walks through the main job, shows each request and answer on a line, keeps serving, and cleans up', async () => {
   const child = spawn(process.execPath, [DEMO], { env: { ...cleanEnv(), PORT: '0' }, stdio: ['ignore', 'pipe', 'inherit'] });

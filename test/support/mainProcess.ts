@@ -1,8 +1,6 @@
 /** Processes of the service: how `main` is started, and `main` when it is not to go on: settings or engines that can't be used. */
 import { spawn } from 'node:child_process';
-
-/** What is run. */
-export const MAIN = new URL('../../src/main.js', import.meta.url).pathname;
+import { MAIN } from './programs.js';
 
 /** What such a process has of this one's environment: no settings. */
 export function cleanEnv(): Record<string, string> {

@@ -15,7 +15,8 @@ import { openEventStore } from '../../src/engines.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { type TestEngines, openTestEngines } from './engines.js';
-import { cleanEnv, MAIN } from './mainProcess.js';
+import { cleanEnv } from './mainProcess.js';
+import { MAIN } from './programs.js';
 import { CATALOGUE } from './testCatalogue.js';
 
 /** An answer, read whole. */

@@ -11,6 +11,7 @@ import { openEventStore } from '../../src/engines.js';
 import { loadKeys } from '../../src/keys.js';
 import { withLogIn } from './eventStoreFolder.js';
 import { purchaseOf } from './giftFlow.js';
+import { GIFT } from './programs.js';
 import { readRunbook, runCommand } from './runbook.js';
 import { type Reply, request, type ServiceProcess, startProcess, userTokenOf } from './service.js';
 import { CATALOGUE } from './testCatalogue.js';
@@ -39,7 +40,7 @@ export async function inTrouble(chapter: string, settings: Readonly<Record<strin
   const dir = mkdtempSync(join(tmpdir(), 'gift-runbook-'));
   const bin = join(dir, 'bin');
   mkdirSync(bin);
-  writeFileSync(join(bin, 'gift'), `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, 'dist/src/cli/gift.js')}" "$@"\n`);
+  writeFileSync(join(bin, 'gift'), `#!/bin/sh\nexec "${process.execPath}" "${GIFT}" "$@"\n`);
   chmodSync(join(bin, 'gift'), 0o755);
   const env: Record<string, string> = { PATH: `${bin}:${process.env['PATH'] ?? ''}`, DATA_DIR: join(dir, 'data'), BACKUPS: dir, CLIENT: 'app', SECRET: 'app-secret', ...settings };
   const { PATH: _path, BACKUPS: _b, CLIENT: _c, SECRET: _s, ...service } = env;
