@@ -1,4 +1,6 @@
 /** Who redeemed what, where and when: redemptions and their reversals as they stand in the log, read through once, in constant memory. */
+import { accountStream } from '../domain/account.js';
+import { catalogueStream } from '../domain/catalogue.js';
 import { type GiftRedeemed, giftStream } from '../domain/gift.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Cell } from './csv.js';
@@ -13,6 +15,22 @@ export interface RedemptionFilter {
   readonly location?: string | undefined;
   /** Who redeemed, or reversed. */
   readonly user?: string | undefined;
+}
+
+/**
+ * The first of a filter's ids that the log has never heard of, and what to say of it: a mistyped one would give an empty answer, which looks like a fact.
+ * `undefined` when it knows all. @throws UnavailableError
+ */
+export async function unknownTo(events: EventStore, { merchant, location, user }: RedemptionFilter): Promise<{ readonly name: keyof RedemptionFilter; readonly words: string } | undefined> {
+  const named = [
+    ['merchant', merchant, (id: string) => catalogueStream('merchant', id)],
+    ['location', location, (id: string) => catalogueStream('store', id)],
+    ['user', user, (id: string) => accountStream('user', id)],
+  ] as const;
+  for (const [name, id, streamOf] of named) {
+    if (id !== undefined && (await events.read(streamOf(id))).length === 0) return { name, words: `the log knows no ${name} ${JSON.stringify(id)}` };
+  }
+  return undefined;
 }
 
 /** One redemption or reversal: its event, with the gift and what was redeemed (for a reversal: what is reversed). */

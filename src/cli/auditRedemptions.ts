@@ -1,10 +1,8 @@
 /** `gift audit redemptions`: redemptions and their reversals of any number as lines, in constant memory, resumable by position. */
 import { Command } from 'commander';
 import { csvLine } from '../audit/csv.js';
-import { REDEMPTION_COLUMNS, type RedemptionRecord, readRedemptions, redemptionRow } from '../audit/redemptions.js';
-import { accountStream } from '../domain/account.js';
-import { catalogueStream } from '../domain/catalogue.js';
-import type { EventStore, Position } from '../ports/eventStore.js';
+import { REDEMPTION_COLUMNS, type RedemptionRecord, readRedemptions, redemptionRow, unknownTo } from '../audit/redemptions.js';
+import type { Position } from '../ports/eventStore.js';
 import { shareOf } from '../projections/rebuildProgress.js';
 import { withLog } from './engines.js';
 import { accessRequest, cliAccess, outputOptions, reasonOf } from './exports.js';
@@ -46,7 +44,8 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
   const reason = reasonOf(flags.reason);
   await withLog(terminal, async ({ events }) => {
     const { after: asked, merchant, location, user } = flags;
-    await refuseUnknown(events, flags);
+    const unknown = await unknownTo(events, flags);
+    if (unknown !== undefined) throw new CommandFailure(`--${unknown.name}: ${unknown.words}`);
     const range = await rangeOf(events, flags, asked);
     terminal.stderr.write(`${rangeInWords(range)}\n`);
     const access = cliAccess(events);
@@ -79,18 +78,6 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
     if (terminal.signal.aborted) throw new CommandFailure(`interrupted after ${done}; go on with --after ${position ?? '(from the beginning)'}`, EXIT.interrupted);
     if (complete) terminal.stderr.write(`${done}\n`);
   });
-}
-
-/** A mistyped id would give an empty export, which looks like a fact. @throws CommandFailure */
-async function refuseUnknown(events: EventStore, { merchant, location, user }: RedemptionFlags): Promise<void> {
-  const named = [
-    ['merchant', merchant, (id: string) => catalogueStream('merchant', id)],
-    ['location', location, (id: string) => catalogueStream('store', id)],
-    ['user', user, (id: string) => accountStream('user', id)],
-  ] as const;
-  for (const [what, id, streamOf] of named) {
-    if (id !== undefined && (await events.read(streamOf(id))).length === 0) throw new CommandFailure(`--${what}: the log knows no ${what} ${JSON.stringify(id)}`);
-  }
 }
 
 /** How far along the log. */

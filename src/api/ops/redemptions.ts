@@ -1,7 +1,8 @@
 /** Redemptions as auditors export them: page by page, or as a stream of any length (decisions 11). */
 import type { LogRange } from '../../audit/range.js';
-import { REDEMPTION_COLUMNS, type RedemptionFilter, type RedemptionRecord, readRedemptions, redemptionRow } from '../../audit/redemptions.js';
+import { REDEMPTION_COLUMNS, type RedemptionFilter, type RedemptionRecord, readRedemptions, redemptionRow, unknownTo } from '../../audit/redemptions.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
+import { HttpError } from '../errors.js';
 import type { Call, Schema } from '../route.js';
 import { eventExample, eventSchema } from '../schemas/events.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
@@ -81,6 +82,8 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
         const { query } = call;
         const range = await rangeAsked(engines.events, query);
         const filter = filterOf(query);
+        const unknown = await unknownTo(engines.events, filter);
+        if (unknown !== undefined) throw new HttpError('schema', { message: `${unknown.name}: ${unknown.words}` });
         const format = formatOf(call);
         if (format === 'json') {
           const { records, next } = await page(engines.events, range, filter, query['limit'] as number);
