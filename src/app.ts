@@ -58,7 +58,7 @@ export const VERSION = (JSON.parse(readFileSync(new URL('package.json', PACKAGE_
 export async function startApp(config: Config, logger: Logger, { projections = PROJECTIONS, through = (engines) => engines }: AppOptions = {}): Promise<App> {
   const open = resources();
   try {
-    const listening = async (port: number): Promise<Listener> => open.add(await listen(port, config.host), (one) => one.close());
+    const listening = async (port: number): Promise<Listener> => open.add(await listen(port, config.host, (err) => logger.error({ err, port }, 'the listener met an error')), (one) => one.close());
     // Listening comes first, so that a taken port is found before anything starts to work.
     const listener = config.roles.has('api') ? await listening(config.port) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
@@ -113,7 +113,7 @@ export async function startApp(config: Config, logger: Logger, { projections = P
       close: () => open.close(),
     };
   } catch (error) {
-    await open.close();
+    await open.close().catch((late: unknown) => logger.error({ err: late }, 'closing failed'));
     throw error;
   }
 }

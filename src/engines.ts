@@ -49,7 +49,8 @@ export async function openStoredEvents({ dataDir, eventStoreUrl }: Pick<EngineSe
  * @throws DataFileError when its file is foreign or damaged; EngineError when its server can't be used, or it was filled from another log
  */
 export async function openReadStore({ dataDir: dir, mongodbUrl: url }: Pick<EngineSettings, 'dataDir' | 'mongodbUrl'>, { logId }: Pick<EventStore, 'logId'>, logger?: Logger): Promise<ReadStore> {
-  const store = url === undefined ? await openEmbeddedReadStore({ dir }) : await (await import('./adapters/mongodb.js')).openMongoReadStore({ url, ...(logger === undefined ? {} : { logger }) });
+  const told = logger === undefined ? {} : { logger };
+  const store = url === undefined ? await openEmbeddedReadStore({ dir, ...told }) : await (await import('./adapters/mongodb.js')).openMongoReadStore({ url, ...told });
   const filledFrom = await store.boundTo(logId).catch(async (error: unknown) => {
     if (error instanceof UnavailableError) return logId;
     await store.close();

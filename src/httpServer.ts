@@ -25,8 +25,11 @@ const REFUSED: Readonly<Record<string, RefusedAs>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'late',
 };
 
-/** Listens on a port (0: any free one). @throws Error when the port or host can't be had */
-export async function listen(port: number, host: string): Promise<Listener> {
+/**
+ * Listens on a port (0: any free one). `onError` is told what goes wrong later, such as a connection that can't be taken since the machine is short of files: it listens on.
+ * @throws Error when the port or host can't be had
+ */
+export async function listen(port: number, host: string, onError: (error: Error) => void): Promise<Listener> {
   let handler: RequestHandler | undefined;
   const refusing = refusals();
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
@@ -52,6 +55,7 @@ export async function listen(port: number, host: string): Promise<Listener> {
     server.once('error', reject);
     server.listen(port, host, () => {
       server.off('error', reject);
+      server.on('error', onError);
       resolve();
     });
   });

@@ -5,6 +5,7 @@ import { openFileLock } from './adapters/embedded/fileLock.js';
 import { openEmbeddedReadStore } from './adapters/embedded/readStore.js';
 import { makeDataDir } from './dataDir.js';
 import type { ReadStore } from './ports/readStore.js';
+import { resources } from './resources.js';
 
 const PREFIX = 'verify-';
 /** Whoever makes a copy holds this lock in its folder, for as long as it lives. */
@@ -26,21 +27,15 @@ export async function openScratch(dataDir: string): Promise<Scratch> {
   makeDataDir(dataDir);
   for (const name of readdirSync(dataDir)) if (name.startsWith(PREFIX)) removeIfLeft(join(dataDir, name));
   const dir = mkdtempSync(join(dataDir, PREFIX));
-  const remove = (): void => rmSync(dir, { recursive: true, force: true });
+  const open = resources();
+  open.add(dir, async () => rmSync(dir, { recursive: true, force: true }));
   try {
-    const store = await openEmbeddedReadStore({ dir });
-    const lock = openFileLock(join(dir, LOCK));
+    const lock = open.add(openFileLock(join(dir, LOCK)), async (one) => one.close());
     lock.claim();
-    return {
-      store,
-      async close() {
-        await store.close();
-        lock.close();
-        remove();
-      },
-    };
+    const store = open.add(await openEmbeddedReadStore({ dir }), (one) => one.close());
+    return { store, close: () => open.close() };
   } catch (error) {
-    remove();
+    await open.close();
     throw error;
   }
 }

@@ -5,6 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { type Listener, listen } from '../src/httpServer.js';
 import { eventually } from './support/service.js';
+import { unexpected } from './support/unexpected.js';
 
 interface Asked {
   readonly request: IncomingMessage;
@@ -30,7 +31,7 @@ const test = suite<Context>('HTTP listener');
 
 test.before.each(async (context) => {
   context.asked = [];
-  context.listener = await listen(0, '127.0.0.1');
+  context.listener = await listen(0, '127.0.0.1', unexpected);
   context.listener.serve((request, response) => void context.asked.push({ request, response }));
 });
 test.after.each(({ listener }) => listener.close());

@@ -150,7 +150,7 @@ async function twilioRoutes({ config, engines, logger }: ApiOptions, { events, n
   const { twilio, publicUrl } = config;
   if (twilio === undefined || publicUrl === undefined) return [];
   const read = await twilioCallbacks(twilio, publicUrl);
-  return twilioWebhookRoutes({ events, now, logger, read, ledger: await openLedger(engines.store.records, Date.now) });
+  return twilioWebhookRoutes({ events, now, logger, read, ledger: await openLedger(engines.store.records, Date.now, logger) });
 }
 
 /** Ready only once the catalogue has been read for the first time. */

@@ -6,6 +6,7 @@ import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
 import { eventLogFile } from '../adapters/embedded/eventStoreLog.js';
 import { CopyInterruptedError, type CopyProgress, CopyRefusedError, copyLog } from '../commands/copyLog.js';
 import type { EventStore } from '../ports/eventStore.js';
+import { resources } from '../resources.js';
 import { recordTaking } from './exports.js';
 import { progressBars } from './progress.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
@@ -44,12 +45,13 @@ Examples:
 async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags): Promise<void> {
   const [source, target] = [placeOf(addressOf(from, '--from', terminal), '--from'), placeOf(addressOf(to, '--to', terminal), '--to')];
   if (source.dir !== undefined && !existsSync(eventLogFile(source.dir))) throw new CommandFailure(`--from: there is no event log in ${from}`);
-  const logs: EventStore[] = [];
+  const open = resources();
   const bars = progressBars(terminal.stderr, 'events');
   const onProgress = ({ step, events, share = 0 }: CopyProgress): void => bars.show(DOING[step], events, share === 0 ? undefined : Math.round(events / share));
   try {
-    for (const { open } of [source, target]) logs.push(await open());
-    const [sourceLog, targetLog] = logs as [EventStore, EventStore];
+    const opened = async (place: Place): Promise<EventStore> => open.add(await place.open(), (log) => log.close());
+    const sourceLog = await opened(source);
+    const targetLog = await opened(target);
     // The copy holds the record, too: so it tells where it comes from.
     if (!(await sourceLog.sealed())) await recordTaking(terminal, sourceLog, 'gift copy', { from: sourceLog.logId, to: targetLog.logId }, null);
     const { events, copied, hash, sealed } = await copyLog({ source: sourceLog, target: targetLog }, { seal, signal: terminal.signal, onProgress });
@@ -66,7 +68,7 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
     if (error instanceof CopyInterruptedError) throw new CommandFailure(error.message, error.cause === undefined ? EXIT.interrupted : EXIT.failed);
     throw error;
   } finally {
-    for (const log of logs) await log.close();
+    await open.close();
   }
 }
 

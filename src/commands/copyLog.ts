@@ -109,21 +109,24 @@ export async function copyLog({ source, target }: CopyDeps, { seal, signal, onPr
   async function compare(): Promise<void> {
     if ((await target.end()) === undefined) return;
     const events = eachOf(batches(undefined, source, undefined));
-    for await (const standing of batches('compare', target, undefined)) {
-      for (const there of standing) {
-        const { value: here } = await events.next();
-        const text = canonicalText(there);
-        if (here === undefined || text !== canonicalText(here)) {
-          const place = `its event ${verified.count + 1} (${there.stream}, revision ${there.revision})`;
-          throw new CopyRefusedError(`the target holds something else: ${place} is not the source's. Name an empty target: a new folder, or an EventStoreDB without events`);
+    try {
+      for await (const standing of batches('compare', target, undefined)) {
+        for (const there of standing) {
+          const { value: here } = await events.next();
+          const text = canonicalText(there);
+          if (here === undefined || text !== canonicalText(here)) {
+            const place = `its event ${verified.count + 1} (${there.stream}, revision ${there.revision})`;
+            throw new CopyRefusedError(`the target holds something else: ${place} is not the source's. Name an empty target: a new folder, or an EventStoreDB without events`);
+          }
+          written.add(text);
+          verified.add(text);
+          sourceAt = here.position;
+          targetAt = there.position;
         }
-        written.add(text);
-        verified.add(text);
-        sourceAt = here.position;
-        targetAt = there.position;
       }
+    } finally {
+      await events.return(undefined);
     }
-    await events.return(undefined);
   }
 
   async function copyOn(): Promise<void> {

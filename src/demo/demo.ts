@@ -61,8 +61,17 @@ async function run(): Promise<void> {
     await events.close();
     if (temporary) rmSync(dataDir, { recursive: true, force: true });
   };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end());
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end().catch(failed));
+  try {
+    await show(url, events);
+  } catch (error) {
+    await end();
+    throw error;
+  }
+}
 
+/** Walks through the main job. @throws Error where the service answers otherwise than it should */
+async function show(url: string, events: EventStore): Promise<void> {
   for (let wait = 0; wait < 200 && (await fetch(`${url}/readyz`)).status !== 200; wait++) await sleep(25);
   print(`Serving on ${url} (API, projector, process managers, simulated payments and notifications, all in this process).`);
   const again = await walkThrough(demoClient(url, print), (giftId) => toldOf(events, giftId));
@@ -71,9 +80,9 @@ async function run(): Promise<void> {
   print(`\nThe API's description: ${url}/openapi.json, to read: ${url}/docs`);
 }
 
-try {
-  await run();
-} catch (error) {
+function failed(error: unknown): void {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
 }
+
+await run().catch(failed);

@@ -95,6 +95,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
           version = record.version;
         }
       };
+      let unforeseen: { readonly error: unknown } | undefined;
       let telling: Promise<void> | undefined;
       const timing = setInterval(() => {
         telling ??= keep()
@@ -105,6 +106,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
         (result) => (task = closing.signal.aborted ? { ...task, state: 'interrupted' } : { ...task, state: 'done', result, progress: 1 }),
         (error: unknown) => {
           const known = explains(error);
+          if (!known && !closing.signal.aborted) unforeseen = { error };
           if (!known && !closing.signal.aborted) logger.error({ err: error, task: asked.kind, projection: asked.projection }, 'a task failed');
           const failure = known && error instanceof Error ? error.message : 'it failed: see the log of the service';
           task = closing.signal.aborted ? { ...task, state: 'interrupted' } : { ...task, state: 'failed', failure };
@@ -120,6 +122,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
       let timer: NodeJS.Timeout | undefined;
       await Promise.race([done, new Promise<void>((resolve) => (timer = setTimeout(resolve, waitMs)))]);
       clearTimeout(timer);
+      if (unforeseen !== undefined) throw unforeseen.error;
       return task;
     },
     async close() {

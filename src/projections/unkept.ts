@@ -96,7 +96,10 @@ export async function keepUnkept({ events, store, projections, logger, holder, l
     const signal = AbortSignal.any([until, ended.signal]);
     const tending = (async () => {
       for (; !signal.aborted; await pause(LOOK_MS, signal)) if (!(await wanted(name, number))) ended.abort();
-    })().catch(() => ended.abort());
+    })().catch((error: unknown) => {
+      logger.warn({ err: error, projection: name }, 'projector: could not see whether what is served is still to be kept up to date, trying on');
+      ended.abort();
+    });
     try {
       const lease = await acquireLease(store.records, keeperLease(name, number), { holder, signal, logger, ttlMs: leaseMs });
       if (lease === undefined) return;

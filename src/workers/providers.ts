@@ -45,7 +45,7 @@ async function openNotifications({ twilio, fcm }: Required<Pick<ProviderSettings
   ]);
   const now = Date.now;
   const common = { logger, now, guard: guardOptions(deps) };
-  const ledger = await openLedger(records, now);
+  const ledger = await openLedger(records, now, logger);
   const limits = smsLimits(records, hash, now);
   return byChannel({ sms: twilioSms(twilio, { ...common, ledger, limits, ...(publicUrl === undefined ? {} : { callbackUrl: publicUrl + TWILIO_CALLBACK_PATH }) }), push: fcmPush(fcm, { ...common, ledger }) });
 }

@@ -16,6 +16,7 @@ import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFl
 import { boughtBefore } from '../support/pastPurchase.js';
 import { requestText, sendRaw } from '../support/rawHttp.js';
 import { type Asking, type Json, type Reply, type Service, eventually, request, startService } from '../support/service.js';
+import { unexpected } from '../support/unexpected.js';
 import { operationsOf } from './openapiCheck.js';
 
 const test = suite('errors');
@@ -377,7 +378,7 @@ test('what was not foreseen is told to the log alone, with the request’s id', 
   const lines: Json[] = [];
   const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const thrown: unknown[] = [new TypeError('Cannot read at /home/x/secret.js:1:2 SELECT'), 'a string', undefined, Object.assign(new Error('exposed?'), { status: 418, expose: true })];
-  const listener = await listen(0, '127.0.0.1');
+  const listener = await listen(0, '127.0.0.1', unexpected);
   try {
     for (const error of thrown) {
       listener.serve(application(logger, [() => Promise.reject(error as Error)]).callback());
@@ -395,7 +396,7 @@ test('what was not foreseen is told to the log alone, with the request’s id', 
 });
 
 test('a caller taken to have left gets nothing, and does not wait for it: the connection ends', async () => {
-  const listener = await listen(0, '127.0.0.1');
+  const listener = await listen(0, '127.0.0.1', unexpected);
   try {
     listener.serve(application(pino({ level: 'silent' }), [() => Promise.reject(new CallerLeftError())]).callback());
     const socket = connect({ port: listener.port, host: '127.0.0.1', allowHalfOpen: true });

@@ -12,6 +12,7 @@ import { listen } from '../../src/httpServer.js';
 import { answerOf, checked } from '../support/answers.js';
 import { refused } from '../support/giftFlow.js';
 import { type Reply, type Service, request, startService, untilReady } from '../support/service.js';
+import { unexpected } from '../support/unexpected.js';
 
 const test = suite('health');
 const SILENT = pino({ level: 'silent' });
@@ -94,7 +95,7 @@ test.run();
 
 /** Serves health with this look at the parts. */
 async function serving(readiness: Readiness, use: (ask: (path: string) => Promise<Reply>) => Promise<void>): Promise<void> {
-  const listener = await listen(0, '127.0.0.1');
+  const listener = await listen(0, '127.0.0.1', unexpected);
   try {
     const before = await request(`http://127.0.0.1:${listener.port}/healthz`, 'GET');
     checked(answerOf(before));

@@ -35,6 +35,18 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     assert.is(await store.get(collection, 'two'), undefined);
   },
 
+  async 'a document that was damaged where it is stored is told for it, alone, and can be put right'(store, { damage }) {
+    const collection = await filled(store, Array.from({ length: 6 }, (_, n) => ({ n })), [['n']]);
+    for (const [n, body] of ['{"n":1,"name":"Ada', '"text"', 'null', '7'].entries()) await damage(collection, `d0${n}`, body);
+    const whole = await store.find(collection, { sort: [['n', 1]] });
+    const texts = ['damaged: no JSON at position 18', 'damaged: no JSON object', 'damaged: no JSON object', 'damaged: no JSON object'];
+    assert.equal(whole.map(({ body }) => body), [...texts.map((text) => ({ $unreadable: `what is stored is ${text}` })), { n: 4 }, { n: 5 }]);
+    assert.equal(await store.getMany(collection, whole.map(({ id }) => id)), whole);
+    assert.equal(await Promise.all(whole.map(({ id }) => store.get(collection, id))), whole);
+    assert.equal(await store.correct(collection, [{ id: 'd00', expected: whole[0]?.position, document: doc('d00', 1, { n: 0 }) }]), [true]);
+    assert.equal((await store.get(collection, 'd00'))?.body, { n: 0 });
+  },
+
   async 'any string is an id'(store) {
     const ids = ['ä€😀', 'a b', "o'brien", '"quoted"', '%', '_', '\\', 'line\nbreak', 'nul\u0000byte', '1', '01', 'A', 'a', 'é', 'e\u0301', '$dollar', 'dot.ted', 'x'.repeat(64)];
     const collection = newCollection();
@@ -386,6 +398,19 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     assert.ok(performance.now() - written < 4_000);
     assert.equal(await bodies(store, collection, ['a']), [{}], 'the documents are there');
     assert.not.ok(await tooFar);
+  },
+
+  async 'reached notices it for what this client wrote before, too, and while something else is waited for'(store, { second }) {
+    const other = await second();
+    const [mine, another] = [newCollection(), newCollection()];
+    for (const collection of [mine, another]) await store.ensure(collection);
+    await store.write([batch(mine, [doc('a', 1, {})], 1)]);
+    const elsewhere = store.reached(projectionOf(another), at(9), 2_000);
+    await other.write([batch(mine, [doc('a', 2, {})], 2)]);
+    await sleep(100);
+    const { reached, ms } = await timed(store.reached(projectionOf(mine), at(2), 1_500));
+    assert.ok(reached && ms < 1_000, `${reached} after ${ms} ms`);
+    assert.not.ok(await elsewhere);
   },
 
   async 'it is bound to the first log named'(store, { second }) {

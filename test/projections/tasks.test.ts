@@ -57,12 +57,14 @@ test('what is quick is answered at once', async () => {
   assert.equal(await tasks.last('verification', 'gifts'), done);
 });
 
-test('a failure that was foreseen says why; any other is in the log', async () => {
+test('a failure that was foreseen says why; any other is in the log, and thrown to who still waits', async () => {
   const { tasks, lines } = opened();
   const foreseen = await tasks.begin(ASKED, async () => Promise.reject(new RangeError('never built')), OPTIONS);
   assert.equal([foreseen.state, foreseen.failure, foreseen.result, lines.length], ['failed', 'never built', null, 0]);
-  const unforeseen = await tasks.begin(ASKED, async () => Promise.reject(new Error('secret')), OPTIONS);
-  assert.equal([unforeseen.state, unforeseen.failure, lines.length], ['failed', 'it failed: see the log of the service', 1]);
+  const lost = new UnavailableError('secret');
+  assert.is(await tasks.begin(ASKED, async () => Promise.reject(lost), OPTIONS).catch((error: unknown) => error), lost);
+  const unforeseen = await tasks.last('verification', 'gifts');
+  assert.equal([unforeseen?.state, unforeseen?.failure, lines.length], ['failed', 'it failed: see the log of the service', 1]);
   assert.match(lines[0] ?? '', /secret/);
 });
 

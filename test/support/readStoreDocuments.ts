@@ -10,6 +10,8 @@ export interface ReadStoreFixture {
   readonly second: () => Promise<ReadStore>;
   /** How many documents the largest case writes, in thousands; 10,000 when absent. */
   readonly many?: number;
+  /** Makes this text of a document's body, past the store. */
+  readonly damage: (collection: CollectionSpec, id: string, body: string) => Promise<void>;
   /** Closes what is open and removes what was made. */
   readonly destroy: () => Promise<void>;
 }

@@ -1,7 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Sqlite } from '../../src/adapters/embedded/driver.js';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
+import { READ_STORE_FILE } from '../../src/adapters/embedded/readStoreFile.js';
+import { layoutOf } from '../../src/adapters/embedded/readStoreLayout.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import type { ReadStoreFixture } from './readStoreDocuments.js';
 
@@ -23,6 +26,11 @@ export async function embeddedFixture(folder?: string): Promise<ReadStoreFixture
     store: await open(),
     reopen: open,
     second: open,
+    async damage(collection, id, body) {
+      const file = new Sqlite(join(dir, READ_STORE_FILE));
+      file.prepare(`UPDATE ${layoutOf(collection).table} SET body = ? WHERE id = ?`).run(body, id);
+      file.close();
+    },
     async destroy() {
       for (const store of opened) await store.close();
       await rm(dir, { recursive: true, force: true });

@@ -1,4 +1,6 @@
+import { MongoClient } from 'mongodb';
 import { openMongoReadStore } from '../../src/adapters/mongodb.js';
+import { type MongoDocument, layoutOf } from '../../src/adapters/mongodb/layout.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import type { ReadStoreFixture } from './readStoreDocuments.js';
 
@@ -14,6 +16,12 @@ export async function mongoFixture(url: string, many?: number): Promise<ReadStor
     store: await open(),
     reopen: open,
     second: open,
+    async damage(collection, id, body) {
+      const client = await MongoClient.connect(url);
+      const { matchedCount } = await client.db().collection<MongoDocument>(layoutOf(collection).collection).updateOne({ _id: id }, { $set: { b: body } });
+      await client.close();
+      if (matchedCount !== 1) throw new Error(`there is no document ${id}`);
+    },
     ...(many === undefined ? {} : { many }),
     async destroy() {
       for (const store of opened) await store.close();

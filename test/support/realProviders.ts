@@ -60,7 +60,7 @@ export async function openRealProviders(): Promise<RealProviders> {
     async workers(records, limits = { perNumber: UNLIMITED, perBuyer: UNLIMITED }) {
       const now = Date.now;
       const common = { logger, now, timeoutMs: TIMEOUT_MS, guard: { failures: 20, openMs: 20 } };
-      const ledger = await openLedger(records, now);
+      const ledger = await openLedger(records, now, logger);
       const hash = keyedHash(Buffer.alloc(32, 1));
       return {
         payments: stripePayments({ secretKey: stripe.secretKey, apiUrl: stripe.url }, common),

@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
+import type { Logger } from 'pino';
 import type { Position } from '../../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
@@ -24,6 +25,8 @@ import { unavailableOf } from './sqlite.js';
 export interface EmbeddedReadStoreOptions {
   /** The data folder; made (mode 0700) when there is none. */
   readonly dir: string;
+  /** Told what callers do not notice. */
+  readonly logger?: Logger;
 }
 
 /**
@@ -33,7 +36,7 @@ export interface EmbeddedReadStoreOptions {
  * @throws DataFileError when the file is foreign, damaged or newer than this program; it is left as it was.
  * @throws UnavailableError when the disk is full or the file is locked.
  */
-export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): Promise<ReadStore> {
+export async function openEmbeddedReadStore({ dir, logger }: EmbeddedReadStoreOptions): Promise<ReadStore> {
   const file = resolve(dir, READ_STORE_FILE);
   const database = openReader(file);
   const snapshot = readSnapshot(database);
@@ -46,6 +49,7 @@ export async function openEmbeddedReadStore({ dir }: EmbeddedReadStoreOptions): 
     read: (layout, id) => read(() => reader.get(layout, id)),
     memory: () => read(() => memory),
     start: availableParallelism() > 1 ? () => thread('readStoreLookupWorker.js') : undefined,
+    onDeath: (err) => logger?.warn({ err }, 'the read store: the thread that looks documents up ended, the main thread does it'),
   });
   const dataVersion = database.prepare<[], number>('PRAGMA data_version').pluck();
   const documentsVersions = database.prepare<[], readonly [collection: string, version: string]>(DOCUMENTS_VERSIONS).raw();

@@ -25,6 +25,8 @@ export interface LookupsOptions {
   readonly memory: () => Memory;
   /** Starts the thread; `undefined`: there is no processor for one. What one that dies was asked is read here. */
   readonly start: (() => Worker) | undefined;
+  /** Told what the thread died of. Everything can be read here, more slowly: what ails the file shows there. */
+  readonly onDeath: (error: Error) => void;
   /** From one start of the thread to the next, in ms, at least; default 5,000. */
   readonly restartMs?: number;
 }
@@ -60,7 +62,7 @@ const UNDER_WAY = 8;
 const RESTART_MS = 5_000;
 
 /** Starts no thread before there is much to look up. */
-export function openLookups({ read, memory, start, restartMs = RESTART_MS }: LookupsOptions): Lookups {
+export function openLookups({ read, memory, start, onDeath, restartMs = RESTART_MS }: LookupsOptions): Lookups {
   let waiting: Lookup[] = [];
   let scheduled = false;
   let thread: Thread | undefined;
@@ -112,8 +114,7 @@ export function openLookups({ read, memory, start, restartMs = RESTART_MS }: Loo
       if (message === 'ready') started.ready = true;
       else answered(started, message);
     });
-    // Whatever it died of, everything can be read here; what ails the file shows there.
-    worker.on('error', () => undefined);
+    worker.on('error', onDeath);
     worker.on('exit', () => {
       thread = undefined;
       for (const { lookups } of started.questions) for (const lookup of lookups) lookUpHere(lookup);

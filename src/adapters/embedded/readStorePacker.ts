@@ -56,7 +56,10 @@ export function createPacker(link: Pick<WriterLink, 'call' | 'send' | 'sent'>): 
       const { id, position, body } = documents[index] as StoredDocument;
       if (index % STRIDE === 0) {
         const now = performance.now();
-        turnBegan ??= now;
+        if (turnBegan === undefined) {
+          turnBegan = now;
+          setImmediate(() => (turnBegan = undefined));
+        }
         if (now - turnBegan > TURN_MS) {
           if (rows.length > 0) add({ layout, rows });
           rows = [];

@@ -2,7 +2,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Database, Statement } from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
-import type { Body, CollectionSpec, Query, StoredDocument, UnreadableBody } from '../../ports/readStore.js';
+import type { Body, CollectionSpec, Query, StoredDocument } from '../../ports/readStore.js';
+import { bodyOf } from '../storedBody.js';
 import { Sqlite } from './driver.js';
 import { layoutOf } from './readStoreLayout.js';
 import type { Layout, SqlScalar } from './readStoreLayout.js';
@@ -78,7 +79,7 @@ export function createReader(database: Database): Reader {
       if (query.limit !== undefined && query.limit <= CHUNK) {
         return rows<Row>(`SELECT id, position, body FROM ${where.text}${page.text}`, parameters).map((row) => documentOf<B>(row));
       }
-      // A long result is read like any list of ids, in turns; which documents are in it was decided at once. None is ever deleted.
+      // A long result is read like any list of ids, in turns; which documents are in it was decided at once. One that a repair deletes meanwhile is left out.
       const ids = rows<readonly [string]>(`SELECT id FROM ${where.text}${page.text}`, parameters).map(([id]) => id);
       return (await getMany<B>(layout, ids)).filter((document) => document !== undefined);
     },
@@ -92,21 +93,6 @@ export function createReader(database: Database): Reader {
 /** The document of a row; an `UnreadableBody` where what stands there is no document's. */
 export function documentOf<B extends Body>([id, position, body]: Row): StoredDocument<B> {
   return { id, position, body: bodyOf(body) as B };
-}
-
-function bodyOf(text: string): Body {
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch (error) {
-    // The parser's message has some of the text in it, which may be personal.
-    return unreadable(`no JSON${/ at position \d+/.exec((error as Error).message)?.[0] ?? ''}`);
-  }
-  return typeof body === 'object' && body !== null ? body : unreadable('no JSON object');
-}
-
-function unreadable(cause: string): UnreadableBody {
-  return { $unreadable: `what is stored is damaged: ${cause}` };
 }
 
 /** What `read` finds, or `empty` when there is no such collection. */

@@ -64,6 +64,8 @@ export function createWaiters(stored: Stored): Waiters {
 
   function wait(projection: string, waiter: Waiter): void {
     const waiters = waiting.get(projection) ?? [];
+    // What others wrote while nobody waited for this one was looked at without it.
+    if (waiters.length === 0) version = undefined;
     // Positions asked for rise nearly always.
     const after = waiters.findLastIndex(({ position }) => position <= waiter.position);
     waiters.splice(after + 1, 0, waiter);

@@ -29,7 +29,8 @@ export class BackupExistsError extends Error {
 }
 
 /**
- * Makes the backup and reads it back. The file gets its name (mode 0600) only once it is whole, so a name stands for a whole backup.
+ * Makes the backup and reads it back. The file gets its name (mode 0600) only once it is whole, so a name stands for a whole backup; a process that is killed in that very
+ * moment leaves an empty file there, which is no backup to anybody.
  * @throws BackupExistsError, UnavailableError, the file system's errors, what `signal` was aborted with: then nothing is left behind
  */
 export async function backupLog(events: Pick<EventStore, 'logId' | 'end' | 'readAll'>, { path, hashKeyCheck, now, signal, onProgress }: BackupOptions): Promise<Backup> {
@@ -77,7 +78,13 @@ async function give(draft: string, path: string): Promise<void> {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw new BackupExistsError(`${path} is there already`);
     throw error;
   }
-  await rename(draft, path);
+  try {
+    await rename(draft, path);
+  } catch (error) {
+    // The name was taken by us a moment ago, for nothing.
+    await rm(path, { force: true });
+    throw error;
+  }
   const folder = await open(dirname(path), 'r');
   try {
     await folder.sync();

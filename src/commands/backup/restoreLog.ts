@@ -4,6 +4,7 @@ import { type LogRestored, RESTORED_STREAM } from '../../domain/restored.js';
 import type { Caller, EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import { recordable } from '../context.js';
 import { type CopyProgress, type CopySource, copyLog } from '../copyLog.js';
+import { append } from '../handle.js';
 import { type Backup, BackupDamagedError, eventsOfBackup, positionOf } from './backupFile.js';
 
 /** What a restore is told. */
@@ -23,7 +24,7 @@ export interface RestoreOptions {
 
 /**
  * Restores into an empty log: copies, reads back, compares with the backup's hash, and then appends `LogRestored`.
- * @throws BackupDamagedError when the file is not what it was when it was checked; CopyRefusedError, CopyInterruptedError
+ * @throws BackupDamagedError when the file is not what it was when it was checked; CopyRefusedError, CopyInterruptedError, UnavailableError
  */
 export async function restoreLog(target: EventStore, { path, backup, by, reason, withoutKey, now, signal, onProgress }: RestoreOptions): Promise<void> {
   const copied = await copyLog(
@@ -35,7 +36,7 @@ export async function restoreLog(target: EventStore, { path, backup, by, reason,
   const data = { from_log_id: log_id, to_log_id: target.logId, events, position, hash, backed_up_at: begun_at, reason };
   const restored: LogRestored = { type: 'LogRestored', data: withoutKey === undefined ? data : { ...data, without_key: withoutKey } };
   const commandId = randomUUID();
-  await target.append(RESTORED_STREAM, recordable([restored], { commandId, correlationId: commandId, by, now }), 'any');
+  await append(target, RESTORED_STREAM, recordable([restored], { commandId, correlationId: commandId, by, now }), 'any');
 }
 
 /** A backup as a log to copy from. */

@@ -85,17 +85,20 @@ export class PruneNeedsYesError extends Error {
 export async function importCatalogue(deps: ImportDeps, parsed: unknown, options: ImportOptions): Promise<ImportReport> {
   const run: Run = { deps, options, commandId: randomUUID(), correlationId: randomUUID(), changes: [], events: 0, position: undefined };
   let secrets: SecretHashes = new Map();
+  /** As it was found at first: a later attempt finds unchanged what an earlier one has changed. */
+  let unchanged: number | undefined;
   for (let attempt = 1; ; attempt++) {
     const { plan, hashes } = await check(run, parsed, secrets);
     secrets = hashes;
+    unchanged ??= plan.unchanged;
     if (options.dryRun === true) {
-      return { dryRun: true, changes: plan.phases.flat().flatMap(({ changes }) => changes), unchanged: plan.unchanged, events: 0 };
+      return { dryRun: true, changes: plan.phases.flat().flatMap(({ changes }) => changes), unchanged, events: 0 };
     }
     if (plan.pruned > PRUNE_WITHOUT_YES && options.prune?.yes !== true) throw new PruneNeedsYesError(plan.pruned);
     const conflict = await appendAll(run, plan);
     if (conflict === undefined) {
       const { changes, events, position } = run;
-      return { dryRun: false, changes, unchanged: plan.unchanged, events, ...(position === undefined ? {} : { position }) };
+      return { dryRun: false, changes, unchanged, events, ...(position === undefined ? {} : { position }) };
     }
     if (attempt === ATTEMPTS) throw conflict;
   }

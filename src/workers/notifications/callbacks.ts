@@ -33,7 +33,8 @@ export type CallbackReader = (call: { readonly signature: string; readonly query
 const LONGEST = 16_384;
 const SID = /^[A-Z]{2}[0-9a-fA-F]{32}$/;
 const TAKEN: ReadonlySet<string> = new Set(['accepted', 'scheduled', 'queued', 'sending', 'sent', 'delivered', 'read']);
-const FAILED: ReadonlySet<string> = new Set(['failed', 'undelivered', 'canceled']);
+/** Twilio's statuses of a message that will not arrive. */
+export const FAILED: ReadonlySet<string> = new Set(['failed', 'undelivered', 'canceled']);
 
 /** The reader. `publicUrl`: the service's address as Twilio was given it, which its signature covers. The library is large: it is loaded here. */
 export async function twilioCallbacks({ authToken, accountSid }: { readonly authToken: string; readonly accountSid: string }, publicUrl: string): Promise<CallbackReader> {

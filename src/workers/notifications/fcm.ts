@@ -72,7 +72,8 @@ export function fcmPush(settings: FcmSettings, { logger, ledger, now, timeoutMs 
     try {
       const body = JSON.stringify({ message: { token: device, ...message } });
       response = await fetch(url, { method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body, signal: AbortSignal.timeout(timeoutMs) });
-      answer = await response.json();
+      // What refuses may stand before FCM and answer with a page: its status and headers say enough.
+      answer = response.ok ? await response.json() : await response.json().catch(() => undefined);
     } catch (error) {
       throw new TroubleError('FCM did not answer', { outcomeUnknown: !neverSent(error), cause: error });
     }
@@ -137,7 +138,7 @@ function messageOf(request: SendRequest): object {
 }
 
 function failureOf(answer: unknown): FcmFailure {
-  const error = (answer as { readonly error?: { readonly status?: unknown; readonly details?: unknown } } | null)?.error;
+  const error = (answer as { readonly error?: { readonly status?: unknown; readonly details?: unknown } } | null | undefined)?.error;
   const details = Array.isArray(error?.details) ? (error.details as { readonly errorCode?: unknown; readonly fieldViolations?: unknown }[]) : [];
   const named = details.find(({ errorCode }) => typeof errorCode === 'string')?.errorCode ?? error?.status;
   const violations = details.flatMap(({ fieldViolations }) => (Array.isArray(fieldViolations) ? (fieldViolations as { readonly field?: unknown }[]) : []));

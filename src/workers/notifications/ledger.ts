@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import type { Logger } from 'pino';
 import type { Records } from '../../ports/readStore.js';
 import type { SendReply } from '../messages.js';
 import { TroubleError } from '../trouble.js';
@@ -46,7 +47,7 @@ const SINCE_KEY = 'sendLedger';
 const REMEMBERED = 10_000;
 
 /** The ledger in the records. `now`: milliseconds since the epoch. @throws UnavailableError */
-export async function openLedger(records: Records, now: () => number): Promise<Ledger> {
+export async function openLedger(records: Records, now: () => number, logger: Logger): Promise<Ledger> {
   const keyOf = (telling: string): string => `send/${telling}`;
   const heldKeyOf = (telling: string): string => `sendHeld/${telling}`;
   /** Since when it has been kept: what was asked for later and isn't in it has never been begun. */
@@ -99,8 +100,13 @@ export async function openLedger(records: Records, now: () => number): Promise<L
         if (sentNothing(error)) await giveUp(telling, claim, version).catch(() => void unsent.set(telling, by));
         throw error;
       }
-      // The answer matters more than the note of it.
-      await records.put(key, { ...claim, reply }, { expected: version, expiresAt: now() + KEPT_MS }).catch(() => undefined);
+      // The answer matters more than the note of it: without one, who asks again looks it up at the provider.
+      try {
+        const noted = await records.put(key, { ...claim, reply }, { expected: version, expiresAt: now() + KEPT_MS });
+        if (noted === undefined) logger.warn({ telling }, 'what came of a message was not noted: another note stands there');
+      } catch (error) {
+        logger.warn({ err: error, telling }, 'what came of a message could not be noted');
+      }
       return reply;
     },
 
@@ -119,7 +125,7 @@ export async function openLedger(records: Records, now: () => number): Promise<L
       if (record === undefined) return true;
       if (record.value.givenUp === true && record.value.reply === undefined) return true;
       if (record.value.reply !== undefined || record.value.at >= before) return false;
-      return records.delete(keyOf(telling), record.version);
+      return (await giveUp(telling, record.value, record.version)) !== undefined;
     },
 
     async held(telling, at) {

@@ -7,7 +7,7 @@ import twilio from 'twilio';
 import { guard, type GuardOptions } from '../guard.js';
 import { type SendReply, tellingKey } from '../messages.js';
 import { neverSent, NotNowError, RefusedError, retryAfterMs, TroubleError } from '../trouble.js';
-import { callbackFor } from './callbacks.js';
+import { FAILED, callbackFor } from './callbacks.js';
 import type { Ledger } from './ledger.js';
 import type { NotificationProvider } from './provider.js';
 import type { SmsLimits } from './smsLimits.js';
@@ -120,7 +120,7 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
       const listed = await call(() => client.messages.list({ to: number, limit: LISTED, pageSize: PAGE }));
       const oldest = started - CLOCKS_MS;
       const found = listed.find(({ body, dateCreated }) => dateCreated.getTime() >= oldest && body.includes(launch_url));
-      if (found !== undefined) return found.status === 'failed' || found.status === 'undelivered' ? failure(`not delivered (Twilio ${found.errorCode ?? found.status})`) : sent(found.sid);
+      if (found !== undefined) return FAILED.has(found.status) ? failure(`not delivered (Twilio ${found.errorCode ?? found.status})`) : sent(found.sid);
       if (listed.length === LISTED && listed.every(({ dateCreated }) => dateCreated.getTime() >= oldest)) return { outcome: 'unknown' };
       // It may still be on its way to Twilio.
       const waitMs = (claim?.at ?? started) + settleMs - now();

@@ -77,26 +77,6 @@ test('damage met later is told for what it is', async () => {
   rmSync(dir, { recursive: true });
 });
 
-test('a document that was damaged where it is stored is told for it, alone', async () => {
-  const dir = await newFolder();
-  const store = await openEmbeddedReadStore({ dir });
-  const collection = await filled(store, Array.from({ length: 6 }, (_, n) => ({ n })), [['n']]);
-  const bodies = ['{"n":1,"name":"Ada', '"text"', 'null', '7'];
-  const file = new Sqlite(join(dir, 'read.db'));
-  const [table] = file.prepare<[], string>("SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'doc_%'").pluck().all();
-  for (const [n, body] of bodies.entries()) file.prepare(`UPDATE "${table}" SET body = ? WHERE id = ?`).run(body, `d0${n}`);
-  file.close();
-  const whole = await store.find(collection, { sort: [['n', 1]] });
-  const texts = ['damaged: no JSON at position 18', 'damaged: no JSON object', 'damaged: no JSON object', 'damaged: no JSON object'];
-  assert.equal(whole.map(({ body }) => body), [...texts.map((text) => ({ $unreadable: `what is stored is ${text}` })), { n: 4 }, { n: 5 }]);
-  assert.equal(await store.getMany(collection, whole.map(({ id }) => id)), whole);
-  assert.equal(await Promise.all(whole.map(({ id }) => store.get(collection, id))), whole);
-  assert.equal(await store.correct(collection, [{ id: 'd00', expected: whole[0]?.position, document: doc('d00', 1, { n: 0 }) }]), [true], 'and can be put right');
-  assert.equal((await store.get(collection, 'd00'))?.body, { n: 0 });
-  await store.close();
-  rmSync(dir, { recursive: true });
-});
-
 test('a folder that is not there', async () => {
   const dir = await newFolder();
   const store = await openEmbeddedReadStore({ dir: join(dir, 'new', 'folder') });

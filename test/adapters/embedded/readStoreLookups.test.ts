@@ -11,6 +11,7 @@ import { type Lookups, type LookupsOptions, openLookups } from '../../../src/ada
 import { createMemory } from '../../../src/adapters/embedded/readStoreMemory.js';
 import { newFolder } from '../../support/readStoreEmbedded.js';
 import { at, batch, doc, newCollection, rejectionOf } from '../../support/readStoreDocuments.js';
+import { unexpected } from '../../support/unexpected.js';
 
 const test = suite('Embedded read store: looking documents up');
 
@@ -34,8 +35,9 @@ const SCRIPTED = `
   parentPort.postMessage('ready');`;
 
 /** Lookups with the scripted thread; `here`: the ids that were read on this one. */
-function scripted(options: Partial<LookupsOptions> = {}) {
+function scripted(options: Omit<Partial<LookupsOptions>, 'onDeath'> = {}) {
   const here: string[] = [];
+  const deaths: string[] = [];
   const memory = createMemory();
   let threads = 0;
   const lookups = openLookups({
@@ -49,9 +51,10 @@ function scripted(options: Partial<LookupsOptions> = {}) {
       threads++;
       return new Worker(SCRIPTED, { eval: true });
     },
+    onDeath: ({ message }) => void deaths.push(message),
     ...options,
   });
-  return { lookups, here, memory, threads: () => threads };
+  return { lookups, here, deaths, memory, threads: () => threads };
 }
 
 const many = (name: string, amount = 20): string[] => Array.from({ length: amount }, (_, n) => `${name}${n}`);
@@ -111,9 +114,10 @@ test('what the thread can not read is read here, and who asked for it learns why
 });
 
 test('what a thread was asked when it died is read here; another is started after a while', async () => {
-  const { lookups, threads } = scripted({ restartMs: 60_000 });
+  const { lookups, threads, deaths } = scripted({ restartMs: 60_000 });
   await withThread(lookups);
   assert.equal(await byWhom(lookups, [...many('a'), 'fatal']), ['here']);
+  assert.equal(deaths, ['out of order']);
   assert.equal(await byWhom(lookups, many('b')), ['here']);
   assert.is(threads(), 1);
   await lookups.close();
@@ -196,6 +200,7 @@ test('the store’s own thread finds what stands in the file, and the same is mi
       throw new Error(`${id} was to be read by the thread`);
     },
     memory: createMemory,
+    onDeath: unexpected,
     start: () => new Worker(new URL('../../../src/adapters/embedded/readStoreLookupWorker.js', import.meta.url), { workerData: { file: join(dir, READ_STORE_FILE) } }),
   });
   await Promise.allSettled(many('d').map((id) => lookups.get(collection, id)));

@@ -27,7 +27,7 @@ const logger = pino({ level: 'info' }, { write: (line: string) => void lines.pus
 async function open(server: FcmServer, records: Records, more: Partial<FcmSettings> = {}, deps: Partial<FcmDeps> = {}): Promise<NotificationProvider> {
   const { projectId, clientEmail, privateKey, tokenUrl, url } = server;
   const time = (): number => now;
-  return fcmPush({ projectId, clientEmail, privateKey, tokenUrl, apiUrl: url, ...more }, { logger, ledger: await openLedger(records, time), now: time, timeoutMs: 5_000, settleMs: 400, guard: { failures: 50 }, ...deps });
+  return fcmPush({ projectId, clientEmail, privateKey, tokenUrl, apiUrl: url, ...more }, { logger, ledger: await openLedger(records, time, logger), now: time, timeoutMs: 5_000, settleMs: 400, guard: { failures: 50 }, ...deps });
 }
 
 test.before.each(async (context) => {
@@ -153,12 +153,15 @@ test('an attempt that died is taken up after a while', async ({ server, records,
   assert.is(wait.afterMs, 400);
   now += 400;
   assert.equal(await push.lookUp(about(request)), { outcome: 'never' });
+  const givenUp = await records.get<{ givenUp?: true }>(`send/${request.gift_id}`);
+  assert.ok(givenUp?.value.givenUp, 'a deletion that is carried out late would take away the next claim');
   assert.is((await push.send(request)).outcome, 'sent');
+  assert.ok(((await records.get(`send/${request.gift_id}`))?.version ?? 0) > givenUp.version);
   assert.is(server.messages.length, 1);
 });
 
 test('a claim that changes hands meanwhile is left alone', async ({ server, records }) => {
-  const push = await open(server, { ...records, delete: async () => false });
+  const push = await open(server, { ...records, put: async (key, value, options) => (key.startsWith('send/') ? undefined : records.put(key, value, options)) });
   const request = ask();
   await records.put(`send/${request.gift_id}`, { to: '', at: now - 1_000 });
   await rejects(push.lookUp(about(request)), NotNowError, /just been made/);
@@ -176,6 +179,10 @@ test('limits and overload: not now, for as long as Google says', async ({ server
   once(server, { kind: 'answer', answer: { ...overloaded, headers: { 'Retry-After': new Date(Date.now() + 86_400_000).toUTCString() } } });
   assert.ok((await rejects(push.send(ask()), NotNowError, /overloaded/)).afterMs > 80_000_000);
   now += 90_000_000;
+  // What stands before FCM answers with a page.
+  once(server, { kind: 'answer', answer: { status: 429, body: '<html>', headers: { 'Retry-After': '7' } } });
+  assert.is((await rejects(push.send(ask()), NotNowError, /limits our requests \(HTTP 429\)/)).afterMs, 7_000);
+  now += 7_001;
   once(server, { kind: 'answer', answer: { ...overloaded, headers: { 'Retry-After': 'soon' } } });
   assert.is((await rejects(push.send(ask()), NotNowError, /overloaded/)).afterMs, 60_000);
   now += 60_001;

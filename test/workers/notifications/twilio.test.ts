@@ -31,7 +31,7 @@ const SETTLE_MS = 2_000;
 async function open(server: TwilioServer, records: Records, more: Partial<TwilioSettings> = {}, deps: Partial<TwilioDeps> = {}, limits: SmsLimitOptions = {}): Promise<NotificationProvider> {
   const settings = { accountSid: server.accountSid, authToken: server.authToken, from: '+447700900000', apiUrl: server.url, ...more };
   const time = (): number => now;
-  return twilioSms(settings, { logger, ledger: await openLedger(records, time), limits: smsLimits(records, hash, time, limits), now: time, timeoutMs: 5_000, settleMs: SETTLE_MS, guard: { failures: 50 }, ...deps });
+  return twilioSms(settings, { logger, ledger: await openLedger(records, time, logger), limits: smsLimits(records, hash, time, limits), now: time, timeoutMs: 5_000, settleMs: SETTLE_MS, guard: { failures: 50 }, ...deps });
 }
 
 test.before.each(async (context) => {
@@ -179,7 +179,7 @@ test('asks to be told what becomes of messages, and believes what it is told', a
   const request = ask();
   const sent = await sms.send(request);
   assert.is(new URLSearchParams(server.asked.at(-1)?.body).get('StatusCallback'), `https://gift.test/webhooks/twilio?gift=${request.gift_id}`);
-  const ledger = await openLedger(records, () => now);
+  const ledger = await openLedger(records, () => now, logger);
   const failed = { outcome: 'failed', cause: 'not delivered (Twilio 30005)', simulated: false } as const;
   await ledger.learn(request.gift_id, { outcome: 'sent', provider: 'twilio', message_id: 'another', simulated: false });
   assert.equal(await sms.lookUp(about(request)), sent, 'what it answered stands');
@@ -207,6 +207,8 @@ test('without records the provider alone knows: sent, not delivered, never, too 
   assert.equal(await sms.lookUp(about(other)), { outcome: 'failed', cause: 'not delivered (Twilio 30005)', simulated: false });
   if (last !== undefined) Object.assign(last, { status: 'failed', error_code: null });
   assert.equal(await sms.lookUp(about(other)), { outcome: 'failed', cause: 'not delivered (Twilio failed)', simulated: false });
+  if (last !== undefined) Object.assign(last, { status: 'canceled' });
+  assert.equal(await sms.lookUp(about(other)), { outcome: 'failed', cause: 'not delivered (Twilio canceled)', simulated: false });
   assert.equal(await sms.lookUp(about(ask('+447700900124'), now - SETTLE_MS)), { outcome: 'unknown' });
   assert.equal(await sms.lookUp({ ...about(ask(), now - SETTLE_MS), to: [] }), { outcome: 'unknown' });
   // A message of long ago was for something else.
