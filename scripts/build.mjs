@@ -26,19 +26,28 @@ export function removeStale() {
 }
 
 /** The commands of package.json's `bin` are started directly. */
-export function makeExecutable() {
+function makeExecutable() {
   const { bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   for (const file of Object.values(bin)) if (existsSync(join(root, file))) chmodSync(join(root, file), 0o755);
 }
 
-/** @returns whether everything compiled; the compiler's errors go to the terminal. */
+/** Bundles what is started. @returns whether it could; what was wrong goes to the terminal. */
+export function bundled() {
+  try {
+    bundle(root);
+  } catch (error) {
+    console.error(`The service could not be put together: ${error.message}`);
+    return false;
+  }
+  makeExecutable();
+  return true;
+}
+
+/** @returns whether everything compiled and was bundled; what was wrong goes to the terminal. */
 export function build() {
   removeStale();
   const { status } = spawnSync(process.execPath, [tsc], { cwd: root, stdio: 'inherit' });
-  if (status !== 0) return false;
-  bundle(root);
-  makeExecutable();
-  return true;
+  return status === 0 && bundled();
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url) && !build()) process.exitCode = 1;

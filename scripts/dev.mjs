@@ -1,7 +1,7 @@
-/** `npm run dev`: compiles at every change and starts the service again with what came out. The settings are those of `npm start`. */
+/** `npm run dev`: compiles and bundles at every change and starts the service again with what came out, as `npm start` would. `npx gift` beside it is of the same sources. */
 import { spawn } from 'node:child_process';
 import { mkdirSync, watch } from 'node:fs';
-import { removeStale, root, tsc } from './build.mjs';
+import { bundled, removeStale, root, tsc } from './build.mjs';
 
 /** One save is compiled to several files: the service starts again when they have all been written. */
 const QUIET_MS = 200;
@@ -16,7 +16,7 @@ let service;
 
 /** Starts the service. One that ends by itself is left so until the next change. */
 function start() {
-  const child = spawn(process.execPath, ['--enable-source-maps', 'dist/src/main.js'], { stdio: 'inherit' });
+  const child = spawn(process.execPath, ['--enable-source-maps', 'dist/service/main.js'], { stdio: 'inherit' });
   service = child;
   child.once('exit', (code, signal) => {
     if (service !== child) return;
@@ -25,7 +25,9 @@ function start() {
   });
 }
 
+/** What can't be bundled can't be started: the service of before goes on. */
 function restart() {
+  if (!bundled()) return;
   const last = service;
   service = undefined;
   if (last === undefined) return start();

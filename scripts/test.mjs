@@ -151,7 +151,7 @@ if (good) {
   } else await runAll(runs);
   if (coverage) good = reportCoverage();
 } else {
-  console.log('The sources do not compile: no test was run.');
+  console.log('The sources could not be built: no test was run.');
   totals.failed = 1;
 }
 console.log(lastLines(totals, { alone, failing, skipped: skippedNames }));

@@ -1,10 +1,9 @@
 #!/usr/bin/env node
 /** The service's process: reads the settings, starts, and stops on SIGTERM or SIGINT. */
 import { type Config, ConfigError, loadConfig } from './config.js';
-import { DataFileError } from './adapters/embedded/sqlite.js';
-import { EngineError } from './adapters/engineError.js';
 import { VERSION, startApp } from './app.js';
 import { createLogger } from './logger.js';
+import { startFailure } from './startFailure.js';
 import { startTelemetry } from './tracing/telemetry.js';
 
 /** Stopping takes at most so long; then the process ends all the same: nothing acknowledged is lost by that. */
@@ -57,14 +56,9 @@ try {
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
 } catch (error) {
-  const { code, port } = error as NodeJS.ErrnoException & { readonly port?: number };
-  const portSetting = config.roles.has('api') && port === config.port ? 'PORT' : 'METRICS_PORT';
-  if (error instanceof DataFileError || error instanceof EngineError) process.stderr.write(`${error.message}\n`);
-  else if (code === 'EADDRINUSE') process.stderr.write(`port ${port} of ${config.host} is taken: set ${portSetting} to a free one\n`);
-  else if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') process.stderr.write(`HOST ${config.host} is not an address of this machine\n`);
-  else if (code === 'EACCES' && port !== undefined) process.stderr.write(`no permission to listen on port ${port}: set ${portSetting} to another one\n`);
-  else if (code === 'EACCES') process.stderr.write(`no permission: check DATA_DIR (${config.dataDir})\n`);
-  else logger.fatal({ err: error }, 'could not start');
+  const cause = startFailure(error, config);
+  if (cause === undefined) logger.fatal({ err: error }, 'could not start');
+  else process.stderr.write(`${cause}\n`);
   process.exitCode = 1;
   await telemetry?.close();
 }

@@ -46,7 +46,7 @@ export async function startService(dir: string, options: { readonly roles?: stri
   const log = join(dir, 'service.log');
   const env = { PATH: process.env['PATH'], DATA_DIR: dir, PORT: '0', LOG_LEVEL: 'info', ...(options.roles === undefined ? {} : { ROLES: options.roles }) };
   const profiling = options.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profile}`];
-  return start([...profiling, '--import', join(dist, 'bench/support/loopProbe.js'), join(dist, 'service/main.js')], env, log, /"url":"([^"]+)"/, '/readyz');
+  return start(['--enable-source-maps', ...profiling, '--import', join(dist, 'bench/support/loopProbe.js'), join(dist, 'service/main.js')], env, log, /"url":"([^"]+)"/, '/readyz');
 }
 
 /** Starts a baseline of `bench/baseline` with its settings. */

@@ -13,6 +13,7 @@ import type { Principal } from './auth/principal.js';
 import { readBody, readBytes } from './body.js';
 import { callerLeft } from './callerLeft.js';
 import { type ErrorCode, HttpError, answerOf } from './errors.js';
+import { firstPiece } from './firstPiece.js';
 import { type HeldKey, type StoredAnswer, bodyHashOf, idempotencyKey, isDecided, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
 import { hasLongList, jsonBody } from './json.js';
 import { POSITION_HEADER, type PositionGate } from './positions.js';
@@ -71,7 +72,7 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
     if (position !== undefined) call.position = position;
     if (bytes !== undefined) call.bytes = bytes;
     if (key === undefined) {
-      respond(ctx, deps, await run(route, checks, call, ctx, body));
+      await respond(ctx, deps, await run(route, checks, call, ctx, body));
       return;
     }
     const bodyHash = bodyHashOf(body === undefined ? {} : body);
@@ -215,7 +216,7 @@ async function runKeyed(route: Route, checks: Checks, call: RequestCall, ctx: Co
   const position = positionHeader(deps, answer);
   const kept = { status, headers: { ...headers, ...position }, ...(text === undefined ? {} : { body: text }), ...(seen === undefined ? {} : { seen }) };
   await unlessUnkept(deps, call.requestId, () => key.settle(kept));
-  respond(ctx, deps, answer);
+  await respond(ctx, deps, answer);
 }
 
 /** The outcome stands in the log; that it can't be kept beside it must not take the answer from the caller. */
@@ -236,7 +237,7 @@ function positionHeader(deps: PipelineDeps, { position }: Answer): Record<string
   return position === undefined ? {} : { [POSITION_HEADER]: deps.positions.format(position) };
 }
 
-function respond(ctx: Context, deps: PipelineDeps, answer: Answer): void {
+async function respond(ctx: Context, deps: PipelineDeps, answer: Answer): Promise<void> {
   const { body, position } = answer;
   const headers: string[] = [];
   if (answer.headers !== undefined) for (const [name, value] of Object.entries(answer.headers)) headers.push(name, value);
@@ -248,6 +249,7 @@ function respond(ctx: Context, deps: PipelineDeps, answer: Answer): void {
     sendJson(ctx, answer.status, headers, content);
     return;
   }
+  if (body instanceof Readable && ctx.method !== 'HEAD') await firstPiece(body, ctx.res);
   // Koa hears of its faults only while it reads: where the caller has gone before, or asked by HEAD, one that nobody hears of would end the process.
   if (content instanceof Readable) content.on('error', (error) => ctx.app.emit('error', error, ctx));
   setCommonHeaders(ctx);

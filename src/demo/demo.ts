@@ -1,22 +1,24 @@
 /**
  * The demo: a fresh data folder, the demo catalogue, the whole service on embedded engines, and the main job over real HTTP;
- * then it goes on serving. PORT, HOST, LOG_LEVEL and DATA_DIR are respected; without DATA_DIR the folder is a temporary one, removed at the end.
+ * then it goes on serving. Of the settings only PORT, HOST, LOG_LEVEL and DATA_DIR are respected; without DATA_DIR the folder is a temporary one, removed at the end.
  */
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
-import { startApp } from '../app.js';
+import { type App, startApp } from '../app.js';
 import { currentTime } from '../clock.js';
 import { importCatalogue } from '../commands/import/importCatalogue.js';
-import { loadConfig } from '../config.js';
+import { type Config, loadConfig } from '../config.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { notificationStream } from '../domain/notification.js';
 import { loadKeys } from '../keys.js';
 import { createLogger } from '../logger.js';
 import { PACKAGE_ROOT } from '../packageRoot.js';
 import type { EventStore } from '../ports/eventStore.js';
+import { resources } from '../resources.js';
+import { startFailure } from '../startFailure.js';
 import { demoClient } from './console.js';
 import { type Told, walkThrough } from './walkThrough.js';
 
@@ -26,10 +28,21 @@ const print = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
 
-const chosen = process.env['DATA_DIR']?.trim();
-const dataDir = chosen === undefined || chosen === '' ? mkdtempSync(join(tmpdir(), 'gift-demo-')) : chosen;
-const temporary = dataDir !== chosen;
-const base = loadConfig({ LOG_LEVEL: 'warn', ...process.env, DATA_DIR: dataDir, ROLES: '' });
+const open = resources();
+/** A signal has come: what fails from then on fails because everything is closed. */
+let stopping = false;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    stopping = true;
+    void open.close().catch(failed);
+  });
+}
+
+/** Whatever engines and providers the environment names are somebody's real ones: the demo has its own. @throws ConfigError */
+function settings(dataDir: string): Config {
+  const { PORT, HOST, LOG_LEVEL = 'warn' } = process.env;
+  return loadConfig({ PORT, HOST, LOG_LEVEL, DATA_DIR: dataDir });
+}
 
 /** Reads what became of telling a gift's receiver, until it is told. */
 async function toldOf(events: EventStore, giftId: string): Promise<Told> {
@@ -42,42 +55,38 @@ async function toldOf(events: EventStore, giftId: string): Promise<Told> {
 }
 
 async function run(): Promise<void> {
-  if (!temporary && existsSync(dataDir) && readdirSync(dataDir).length > 0) throw new Error(`DATA_DIR ${dataDir} is not empty: the demo wants a fresh one, or none`);
+  const chosen = process.env['DATA_DIR']?.trim() ?? '';
+  if (chosen !== '' && existsSync(chosen) && readdirSync(chosen).length > 0) throw new Error(`DATA_DIR ${chosen} is not empty: the demo wants a fresh one, or none`);
+  const dataDir = chosen === '' ? open.add(mkdtempSync(join(tmpdir(), 'gift-demo-')), async (dir) => rmSync(dir, { recursive: true, force: true })) : chosen;
+  const config = settings(dataDir);
   print(`Gift Commerce demo. Data folder: ${dataDir}`);
-  const { hashKey } = loadKeys(base);
-  const events = await openEmbeddedEventStore({ dir: dataDir });
+  const { hashKey } = loadKeys(config);
+  const events = open.add(await openEmbeddedEventStore({ dir: dataDir }), (log) => log.close());
   const catalogue: unknown = JSON.parse(readFileSync(CATALOGUE, 'utf8'));
   const report = await importCatalogue({ events, hash: keyedHash(hashKey), now: currentTime }, catalogue, { by: { user: 'cli:demo' } });
   print(`Imported examples/demo.json: ${report.changes.length} entries, ${report.events} events.`);
+  const { url = '' } = open.add(await started(config), (app) => app.close());
+  if (stopping) return open.close();
 
-  const logger = createLogger({ level: base.logLevel });
-  const app = await startApp(base, logger).catch(async (error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || process.env['PORT'] !== undefined) throw error;
-    return startApp({ ...base, port: 0 }, logger);
-  });
-  const url = app.url ?? '';
-  const end = async (): Promise<void> => {
-    await app.close();
-    await events.close();
-    if (temporary) rmSync(dataDir, { recursive: true, force: true });
-  };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void end().catch(failed));
-  try {
-    await show(url, events);
-  } catch (error) {
-    await end();
-    throw error;
-  }
-}
-
-/** Walks through the main job. @throws Error where the service answers otherwise than it should */
-async function show(url: string, events: EventStore): Promise<void> {
   for (let wait = 0; wait < 200 && (await fetch(`${url}/readyz`)).status !== 200; wait++) await sleep(25);
   print(`Serving on ${url} (API, projector, process managers, simulated payments and notifications, all in this process).`);
   const again = await walkThrough(demoClient(url, print), (giftId) => toldOf(events, giftId));
-  print(`\nStill serving on ${url}; Ctrl-C ends it. To go on (the user token lasts ${base.accessTokenTtl} s):\n`);
+  print(`\nStill serving on ${url}; Ctrl-C ends it. To go on (the user token lasts ${config.accessTokenTtl} s):\n`);
   print(again(url));
   print(`\nThe API's description: ${url}/openapi.json, to read: ${url}/docs`);
+}
+
+/** The service; where nobody chose a port and the usual one is taken, on any free one. @throws Error that says what to change */
+async function started(config: Config): Promise<App> {
+  const logger = createLogger({ level: config.logLevel });
+  try {
+    return await startApp(config, logger).catch(async (error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || process.env['PORT'] !== undefined) throw error;
+      return startApp({ ...config, port: 0 }, logger);
+    });
+  } catch (error) {
+    throw new Error(startFailure(error, config) ?? (error as Error).message, { cause: error });
+  }
 }
 
 function failed(error: unknown): void {
@@ -85,4 +94,9 @@ function failed(error: unknown): void {
   process.exitCode = 1;
 }
 
-await run().catch(failed);
+try {
+  await run();
+} catch (error) {
+  if (!stopping) failed(error);
+  await open.close().catch(failed);
+}

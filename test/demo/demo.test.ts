@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -42,6 +43,29 @@ test('it walks through the main job, shows each request and answer on a line, ke
   assert.match(told, /voucher\/claimed\n {3}< 200 \{voucherType: "\w+", expiresAt: "[^"]+", .*giftId: "\w+"\}/);
   assert.match(told, /V1 embedded\.vouchers\[0\]\.code: (\w+); V2 data\[0\]\.value: \1$/m);
   for (const command of told.match(/^curl .*$/gm) ?? []) assert.ok(command.includes(url), command);
+});
+
+test('it asks nobody who is real, whatever the environment names; where it can\'t start it says what to change and leaves nothing behind', async () => {
+  const taken = createServer();
+  await once(taken.listen(0, '127.0.0.1'), 'listening');
+  const { port } = taken.address() as AddressInfo;
+  const temporary = mkdtempSync(join(tmpdir(), 'gift-demo-test-'));
+  try {
+    const real = { PAYMENTS: 'stripe', STRIPE_SECRET_KEY: 'sk_live_x', STRIPE_WEBHOOK_SECRET: 'whsec_x', EVENTSTORE_URL: 'esdb://127.0.0.1:1?tls=false', MONGODB_URL: 'mongodb://127.0.0.1:1', NATS_URL: 'nats://127.0.0.1:1' };
+    for (const [more, message] of [
+      [{ ...real, PORT: String(port) }, `port ${port} of 127.0.0.1 is taken: set PORT to a free one\n`],
+      [{ PORT: '99999' }, 'settings are wrong:\n  PORT must be a whole number from 0 to 65535, not "99999"\n'],
+    ] as const) {
+      const child = spawn(process.execPath, [DEMO], { env: { ...cleanEnv(), TMPDIR: temporary, ...more }, stdio: ['ignore', 'ignore', 'pipe'] });
+      let errors = '';
+      child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
+      const [code] = (await once(child, 'close')) as [number | null];
+      assert.deepEqual([code, errors, readdirSync(temporary)], [1, message, []]);
+    }
+  } finally {
+    taken.close();
+    rmSync(temporary, { recursive: true });
+  }
 });
 
 test('a folder with something in it is not used', async () => {

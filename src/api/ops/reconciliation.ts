@@ -2,13 +2,19 @@
 import { type DayReport, dayOf, reconcileDay, reconciliationReport } from '../../audit/reconcileDay.js';
 import type { Difference } from '../../audit/reconcile.js';
 import { DEFAULT_ZONE } from '../../audit/times.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 import { providersLedger } from '../../workers/payments/ledgers.js';
+import { NotNowError, TroubleError } from '../../workers/trouble.js';
 import type { Exported, OpsRoute } from './frame.js';
 import type { OpsDeps } from './deps.js';
 import { inWords } from './ranges.js';
 
 /** The routes. */
 export function reconciliationRoutes({ engines: { events, store }, payments, gifts }: OpsDeps): OpsRoute[] {
+  // Loaded with the routes, not when it is asked for: by then a later build may have taken the file away.
+  const ledger = providersLedger(payments, store.records);
+  // Its failure is met by whoever asks.
+  ledger.catch(() => undefined);
   return [
     {
       method: 'GET',
@@ -32,7 +38,10 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
       async handle({ query }) {
         const day = inWords(() => dayOf(query['day'] as string, query['time_zone'] as string, { now: Date.parse(gifts.now()), settings: payments }));
         const compare = async (tell: (difference: Difference) => Promise<void>, signal: AbortSignal): Promise<DayReport> =>
-          reconcileDay({ events, ledger: await providersLedger(payments, store.records) }, day, tell, signal);
+          reconcileDay({ events, ledger: await ledger }, day, tell, signal).catch((error: unknown) => {
+            if (error instanceof TroubleError || error instanceof NotNowError) throw new UnavailableError(error.message, { cause: error });
+            throw error;
+          });
         return {
           contentType: 'application/x-ndjson',
           records: () => exported(compare, (report, differences) => reconciliationReport(day, report, differences)),

@@ -275,6 +275,21 @@ test('a stream whose end can not be recorded, since the log went away with its r
   assert.equal((await ask('/ops/things/8', 'HEAD')).status, 200);
 });
 
+test('a stream that fails before it has said anything is answered as any failure', async () => {
+  const ask = await served(route({
+    handle: async () => stream(0, {
+      async *records() {
+        await sleep(5);
+        if (events.log.length > 0) throw new UnavailableError('the provider does not answer');
+        yield { text: '', count: 0, position: null };
+      },
+    }),
+  }));
+  const reply = await ask('/ops/things/7');
+  assert.deepEqual([reply.status, reply.json], [503, { error: 'Service unavailable.' }]);
+  assert.deepEqual(events.log.map(({ type, data }) => [type, (data as { complete?: boolean }).complete]), [['ExportBegun', undefined], ['ExportEnded', false]]);
+});
+
 test('a stream whose source fails breaks off: what is not whole never looks whole', async () => {
   const failing = stream(0, {
     async *records() {

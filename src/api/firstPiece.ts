@@ -1,0 +1,21 @@
+/** Streams that are to be answers: what fails before anything has been sent still gets its status. */
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
+import { CallerLeftError } from './callerLeft.js';
+
+/** Waits for its first piece, or its end. @throws whatever the stream fails with; CallerLeftError, once it is destroyed, where nobody waits for it any more */
+export async function firstPiece(stream: Readable, response: ServerResponse): Promise<void> {
+  const leaving = new AbortController();
+  const leave = (): void => leaving.abort();
+  response.once('close', leave);
+  if (response.closed) leave();
+  try {
+    await once(stream, 'readable', { signal: leaving.signal });
+  } catch (error) {
+    stream.destroy();
+    throw leaving.signal.aborted ? new CallerLeftError() : error;
+  } finally {
+    response.off('close', leave);
+  }
+}
