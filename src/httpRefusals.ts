@@ -27,6 +27,8 @@ export interface Refusals {
   admits(request: IncomingMessage, response: ServerResponse): boolean;
   /** Answers and ends the connection once all admitted requests are answered that came whole; the first refusal of a connection counts. */
   refuse(connection: Duplex, as: RefusedAs): void;
+  /** Makes the answer to the latest request of a connection its last, and says so in it; where that has begun already, nothing changes. What comes behind it is not admitted. */
+  end(connection: Duplex): void;
   /** Closes the connections that are only kept for the other side to read its refusal. */
   closeAnswered(): void;
   /** Closes every refused connection, answered or not. */
@@ -45,9 +47,10 @@ export function refusals(): Refusals {
   /** Answers go out in the order of their requests, so that the latest is also the last. */
   const latest = new WeakMap<Duplex, Exchange>();
   const refused = new Set<Duplex>();
+  const ending = new WeakSet<Duplex>();
   return {
     admits(request, response) {
-      if (refused.has(request.socket)) return false;
+      if (refused.has(request.socket) || ending.has(request.socket)) return false;
       const before = latest.get(request.socket)?.response;
       latest.set(request.socket, { request, response, before: before === undefined || isSent(before) ? undefined : before });
       return true;
@@ -76,6 +79,12 @@ export function refusals(): Refusals {
         // It has its own answer: nothing else may be written into that, and nothing more said of the same request.
         else onceSent(broken.response, () => end(''));
       });
+    },
+    end(connection) {
+      const response = latest.get(connection)?.response;
+      if (response === undefined || response.headersSent) return;
+      response.shouldKeepAlive = false;
+      ending.add(connection);
     },
     closeAnswered() {
       for (const connection of refused) if (connection.writableFinished) connection.destroy();

@@ -1,6 +1,6 @@
 /** The HTTP listener: starting it, and stopping it so that what is under way finishes. */
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { type RefusedAs, type Refusals, refusals } from './httpRefusals.js';
 
 /** Requests under way when it stops have so long to finish, milliseconds. */
@@ -14,7 +14,7 @@ export interface Listener {
   readonly port: number;
   /** From now on requests get this handler; before, 503. */
   serve(handler: RequestHandler): void;
-  /** Takes no new requests; those under way finish, at most 8 s. Once it is closed, closing it again does nothing. */
+  /** Takes no new connections; requests under way finish, at most 8 s, and their answers end their connections. Once it is closed, closing it again does nothing. */
   close(): Promise<void>;
 }
 
@@ -31,16 +31,25 @@ const REFUSED: Readonly<Record<string, RefusedAs>> = {
  */
 export async function listen(port: number, host: string, onError: (error: Error) => void): Promise<Listener> {
   let handler: RequestHandler | undefined;
+  let closing = false;
+  const connections = new Set<Socket>();
   const refusing = refusals();
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
     // RFC 9112 3.2: a request of this version without Host is refused. Node's own refusal has no body.
     if (request.headers.host === undefined && request.httpVersion === '1.1') refusing.refuse(request.socket, 'malformed');
     else if (handler === undefined) refusing.refuse(request.socket, 'starting');
-    else if (refusing.admits(request, response)) return void handler(request, response);
+    else if (refusing.admits(request, response)) {
+      if (closing) refusing.end(request.socket);
+      return void handler(request, response);
+    }
     // Read and forgotten: who is still sending does not look for an answer.
     request.resume();
   };
   const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 60_000, requireHostHeader: false }, receive);
+  server.on('connection', (socket) => {
+    connections.add(socket);
+    socket.once('close', () => connections.delete(socket));
+  });
   // Who has said all and sends FIN, as `nc -N` and some tills do, still waits for the answer: Node would close the connection before it.
   Object.assign(server, { httpAllowHalfOpen: true });
   // An `Expect` that is not understood may be ignored (RFC 9110 10.1.1). Node's own refusal has no body.
@@ -64,7 +73,12 @@ export async function listen(port: number, host: string, onError: (error: Error)
     serve(next) {
       handler = next;
     },
-    close: () => stop(server, refusing),
+    async close() {
+      closing = true;
+      // Whoever keeps a connection must not send the next request into its end.
+      for (const connection of connections) refusing.end(connection);
+      await stop(server, refusing);
+    },
   };
 }
 

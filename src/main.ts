@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /** The service's process: reads the settings, starts, and stops on SIGTERM or SIGINT. */
+import { constants } from 'node:os';
 import { type Config, ConfigError, loadConfig } from './config.js';
-import { VERSION, startApp } from './app.js';
+import { type App, VERSION, startApp } from './app.js';
 import { createLogger } from './logger.js';
 import { startFailure } from './startFailure.js';
 import { startTelemetry } from './tracing/telemetry.js';
@@ -22,43 +23,48 @@ function settings(): Config {
 const config = settings();
 const logger = createLogger({ level: config.logLevel });
 let telemetry: Awaited<ReturnType<typeof startTelemetry>>;
+let app: App | undefined;
+let stopping = false;
+// Before it starts: as the first process of a container it would not hear of a signal otherwise.
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop);
 try {
   telemetry = await startTelemetry({ version: VERSION, logger });
-  const app = await startApp(config, logger);
+  app = await startApp(config, logger);
   logger.info(
     { url: app.url, health: app.healthUrl, roles: [...config.roles], dataDir: config.dataDir, log: app.logId, payments: config.payments, notifications: config.notifications },
     'started',
   );
-  const end = async (): Promise<void> => {
-    try {
-      await app.close();
-    } finally {
-      await telemetry?.close();
-    }
-  };
-  let stopping = false;
-  const stop = (signal: NodeJS.Signals): void => {
-    if (stopping) return;
-    stopping = true;
-    logger.info({ signal }, 'stopping');
-    setTimeout(() => process.exit(1), STOP_MS).unref();
-    end().then(
-      () => {
-        logger.info('stopped');
-        process.exitCode = 0;
-      },
-      (error: unknown) => {
-        logger.error({ err: error }, 'stopping failed');
-        process.exitCode = 1;
-      },
-    );
-  };
-  process.on('SIGTERM', stop);
-  process.on('SIGINT', stop);
 } catch (error) {
   const cause = startFailure(error, config);
   if (cause === undefined) logger.fatal({ err: error }, 'could not start');
   else process.stderr.write(`${cause}\n`);
   process.exitCode = 1;
   await telemetry?.close();
+}
+
+function stop(signal: 'SIGTERM' | 'SIGINT'): void {
+  // Nothing has been accepted yet.
+  if (app === undefined) process.exit(128 + constants.signals[signal]);
+  if (stopping) return;
+  stopping = true;
+  logger.info({ signal }, 'stopping');
+  setTimeout(() => process.exit(1), STOP_MS).unref();
+  end(app).then(
+    () => {
+      logger.info('stopped');
+      process.exitCode = 0;
+    },
+    (error: unknown) => {
+      logger.error({ err: error }, 'stopping failed');
+      process.exitCode = 1;
+    },
+  );
+}
+
+async function end(running: App): Promise<void> {
+  try {
+    await running.close();
+  } finally {
+    await telemetry?.close();
+  }
 }

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { suite } from 'uvu';
 import { startApp } from '../src/app.js';
@@ -11,7 +14,8 @@ import { loadConfig } from '../src/config.js';
 import { giftStream } from '../src/domain/gift.js';
 import { openTestEngines } from './support/engines.js';
 import { buy, redeem } from './support/giftFlow.js';
-import { runs } from './support/mainProcess.js';
+import { cleanEnv, runs } from './support/mainProcess.js';
+import { MAIN } from './support/programs.js';
 import { type Service, eventually, request, startProcess, startService, untilReady } from './support/service.js';
 import { CATALOGUE } from './support/testCatalogue.js';
 
@@ -116,6 +120,15 @@ test('without the key that its log was made with it does not start, and makes up
   } finally {
     await engines.close();
   }
+});
+
+test('SIGTERM before it has started ends it at once, by itself: the first process of a container hears of no signal that it does not handle', async ({ dir }) => {
+  const child = spawn(process.execPath, [MAIN], { env: { ...cleanEnv(), DATA_DIR: dir, PORT: '0' }, stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'close');
+  // The data folder is made after the handlers are in place.
+  while (!existsSync(join(dir, 'events.db'))) await sleep(1);
+  child.kill('SIGTERM');
+  assert.deepEqual(await ended, [143, null]);
 });
 
 test('SIGTERM finishes what is under way and ends within 10 s; health has a port of its own', async ({ dir }) => {

@@ -183,4 +183,20 @@ test('stopping waits for no connection that was refused and stays open; one that
   }
 });
 
+test('while it closes, answers end their connections and say so; what comes behind the last one is not begun', async (context) => {
+  const waiting = call(context, post());
+  const pipelined = call(context, `${post()}${post()}`);
+  const half = call(context, post('{}').slice(0, -1));
+  const [one, two, three, four] = await askedOf(context, 4);
+  const closed = context.listener.close();
+  for (const { socket } of [waiting, pipelined]) socket.write(post());
+  half.socket.write('}');
+  await settled();
+  assert.equal(context.asked.length, 4, 'nothing behind an answer that is its connection\'s last');
+  for (const [asked, text] of [[one, 'first'], [two, 'second'], [three, 'third'], [four, 'fourth']] as const) done(asked, text);
+  await Promise.all([closed, waiting.closed, pipelined.closed, half.closed]);
+  const all = [waiting, pipelined, half].map((caller) => caller.text().match(/first|second|third|fourth|Connection: [\w-]+/g)?.join(' '));
+  assert.deepEqual(new Set(all), new Set(['Connection: close first', 'Connection: close fourth', 'Connection: keep-alive second Connection: close third']));
+});
+
 test.run();

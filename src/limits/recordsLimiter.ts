@@ -3,6 +3,7 @@ import RateLimiterRes from 'rate-limiter-flexible/lib/RateLimiterRes.js';
 import RateLimiterStoreAbstract from 'rate-limiter-flexible/lib/RateLimiterStoreAbstract.js';
 import type { Records } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { CLOCK_SLACK_MS } from '../clock.js';
 
 /** A lost compare-and-set means that another one's count was stored, so this many in a row are a fault of the store. */
 const MAX_TURNS = 1_000;
@@ -31,7 +32,7 @@ export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
   override async _upsert(key: string, points: number, msDuration: number, forceExpire: boolean): Promise<Count> {
     for (let turn = 0; turn < MAX_TURNS; turn += 1) {
       const record = await this.#records.get<Count>(key);
-      const old = record !== undefined && !forceExpire && record.value.expire > this.#now() ? record.value : undefined;
+      const old = record !== undefined && !forceExpire && this.#counts(record.value) ? record.value : undefined;
       const next = { points: Math.max(0, (old?.points ?? 0) + points), expire: old?.expire ?? this.#now() + msDuration };
       // What is given back after its window has ended is no longer counted anyway.
       if (old === undefined && points < 0) return next;
@@ -43,7 +44,13 @@ export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
 
   override async _get(key: string): Promise<Count | null> {
     const record = await this.#records.get<Count>(key);
-    return record !== undefined && record.value.expire > this.#now() ? record.value : null;
+    return record !== undefined && this.#counts(record.value) ? record.value : null;
+  }
+
+  /** Whether its window is still open. Where more of it is left than it ever had, the clock was set back since. */
+  #counts({ expire }: Count): boolean {
+    const left = expire - this.#now();
+    return left > 0 && left <= this.duration * 1_000 + CLOCK_SLACK_MS;
   }
 
   override async _delete(key: string): Promise<boolean> {

@@ -7,9 +7,9 @@ export interface Counts {
   samples(): Iterable<Sample>;
 }
 
-/** No counts yet. `labels`: how many words name a count. */
-export function counts(labels: 1 | 2): Counts {
-  const byFirst = new Map<string, Map<string, number>>();
+/** No counts yet. `labels`: how many words name a count. `zeros`: shown from the beginning; a series that begins at its first failure shows an alert no increase. */
+export function counts(labels: 1 | 2, zeros: readonly string[] = []): Counts {
+  const byFirst = new Map(zeros.map((first) => [first, new Map([['', 0]])]));
   return {
     add(first, second = '') {
       let bySecond = byFirst.get(first);

@@ -16,8 +16,8 @@ type RetryReason = 'conflict' | 'unknown_outcome';
 export function measuredEventStore(events: EventStore, show: Exposition): EventStore {
   const durations = histogram();
   const conflicts = counts(1);
-  const failures = counts(1);
-  const retries = counts(1);
+  const failures = counts(1, ['unavailable', 'unknown_outcome', 'sealed', 'other']);
+  const retries = counts(1, ['conflict', 'unknown_outcome'] satisfies RetryReason[]);
   const again = new Map<string, RetryReason>();
   let appended = 0;
 

@@ -2,8 +2,9 @@
  * Between us and one provider: a breaker, so that a provider in trouble is left alone and nobody waits for it; and its own word for how long
  * it wants to be left alone (`Retry-After`). One a provider and process.
  */
-import { BrokenCircuitError, circuitBreaker, CircuitState, ConsecutiveBreaker, ExponentialBackoff, halfJitterGenerator, handleWhen } from 'cockatiel';
+import { BrokenCircuitError, circuitBreaker, type CircuitBreakerPolicy, CircuitState, ConsecutiveBreaker, ExponentialBackoff, halfJitterGenerator, handleWhen } from 'cockatiel';
 import type { Logger } from 'pino';
+import { CLOCK_SLACK_MS } from '../clock.js';
 import { inSpan } from '../tracing/spans.js';
 import { NotNowError, TroubleError } from './trouble.js';
 
@@ -50,26 +51,51 @@ const OPEN_AT_MOST_MS = 30_000;
 
 /** The guard of a provider. `now`: milliseconds since the epoch. */
 export function guard(provider: string, logger: Logger, now: () => number, { failures = FAILURES, openMs = OPEN_MS, watch }: GuardOptions = {}): Guard {
-  const breaker = circuitBreaker(
-    handleWhen((error) => error instanceof TroubleError),
-    {
-      halfOpenAfter: new ExponentialBackoff({ initialDelay: openMs, maxDelay: Math.max(openMs, OPEN_AT_MOST_MS), generator: halfJitterGenerator }),
-      breaker: new ConsecutiveBreaker(failures),
-    },
-  );
-  breaker.onBreak(() => logger.error({ provider }, 'a provider is in trouble: it is left alone for a while'));
-  breaker.onReset(() => logger.info({ provider }, 'a provider works again'));
+  let breaker = newBreaker();
+  /** When it opened last, by the clock, as the breaker counts, and by one that nobody sets, milliseconds. */
+  let openedAt = { clock: 0, steady: 0 };
   let quietUntil = 0;
+  /** What it last wanted, milliseconds. */
+  let quietFor = 0;
   watch?.opened(provider, () => STATES[breaker.state]);
 
+  function newBreaker(): CircuitBreakerPolicy {
+    const made = circuitBreaker(
+      handleWhen((error) => error instanceof TroubleError),
+      {
+        halfOpenAfter: new ExponentialBackoff({ initialDelay: openMs, maxDelay: Math.max(openMs, OPEN_AT_MOST_MS), generator: halfJitterGenerator }),
+        breaker: new ConsecutiveBreaker(failures),
+      },
+    );
+    made.onBreak(() => {
+      openedAt = { clock: Date.now(), steady: performance.now() };
+      logger.error({ provider }, 'a provider is in trouble: it is left alone for a while');
+    });
+    made.onReset(() => logger.info({ provider }, 'a provider works again'));
+    return made;
+  }
+
+  /** An open breaker would wait for the time of before to come again. */
+  function renewIfSetBack(): void {
+    if (breaker.state !== CircuitState.Open || performance.now() - openedAt.steady - (Date.now() - openedAt.clock) <= CLOCK_SLACK_MS) return;
+    breaker = newBreaker();
+    logger.warn({ provider }, 'the clock was set back: a provider that was to be left alone is asked anew');
+  }
+
   const guarded = async <T>(call: () => Promise<T>): Promise<T> => {
+    // More is left than there ever was: the clock was set back.
+    if (quietUntil - now() > quietFor) quietUntil = now() + quietFor;
     const quietMs = quietUntil - now();
     if (quietMs > 0) throw new KeptBackError(`${provider} wants to be left alone for a while`, quietMs);
+    renewIfSetBack();
     try {
       return await breaker.execute(call);
     } catch (error) {
       if (error instanceof BrokenCircuitError) throw new KeptBackError(`${provider} is in trouble and left alone for a while`, openMs);
-      if (error instanceof NotNowError) quietUntil = Math.max(quietUntil, now() + error.afterMs);
+      if (error instanceof NotNowError && now() + error.afterMs > quietUntil) {
+        quietFor = error.afterMs;
+        quietUntil = now() + quietFor;
+      }
       throw error;
     }
   };

@@ -54,4 +54,19 @@ test('every call shows by its outcome, and the breaker by its state: open after 
   assert.is(found.get('gift_provider_call_duration_seconds_count{provider="stripe"}'), 6);
 }));
 
+test('a clock that is set back keeps nobody from a provider for longer than was meant', () => withClockAhead(async (advance) => {
+  const { run } = guard('stripe', SILENT, Date.now, { failures: 1, openMs: OPEN_MS });
+  await failureOf(run(async () => Promise.reject(new TroubleError('down', { outcomeUnknown: false }))));
+  assert.instance(await failureOf(run(async () => 1)), NotNowError);
+  advance(-86_400_000);
+  assert.is(await run(async () => 1), 1);
+
+  await failureOf(run(async () => Promise.reject(new NotNowError('limited', 20_000))));
+  advance(-86_400_000);
+  const left = await failureOf(run(async () => 1));
+  assert.ok(left instanceof NotNowError && left.afterMs <= 20_000, String((left as NotNowError).afterMs));
+  advance(20_001);
+  assert.is(await run(async () => 1), 1);
+}));
+
 test.run();

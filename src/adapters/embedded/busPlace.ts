@@ -6,8 +6,9 @@ import { createHash } from 'node:crypto';
 import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join, resolve } from 'node:path';
+import { Sqlite } from './driver.js';
 import { type FileLock, openFileLock } from './fileLock.js';
-import { DataFileError } from './sqlite.js';
+import { DataFileError, isDamage, unavailableOf } from './sqlite.js';
 
 /** Socket addresses hold 104 bytes on some systems, the closing zero included. */
 const MAX_SOCKET_PATH = 100;
@@ -37,6 +38,8 @@ export function openPlace(dir: string): Place {
       try {
         return lock.claim();
       } catch (error) {
+        // A full or read-only disk says nothing of the file; to move away a lock that is held would make two buses of one.
+        if (error instanceof Sqlite.SqliteError && !isDamage(error)) throw unavailableOf(error, file);
         throw new DataFileError(file, "is not the bus's lock file", 'move it away', { cause: error });
       }
     },

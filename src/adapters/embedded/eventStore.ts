@@ -1,4 +1,5 @@
 /** The event store of one machine: a file `events.db` in the data folder, which several processes may share. */
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
@@ -37,6 +38,7 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
   const database = openEventLog(file, { readonly: true });
   database.pragma(`cache_size = -${CACHE_KIB}`);
   const logId = openedLogId(database, file);
+  const opened = statSync(file).ino;
   const reader = eventReader(database, file);
   const sealed = sealMark(database);
   const tail = watchTail(() => reader.end());
@@ -131,6 +133,8 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
     async ping() {
       refuseWhenClosed();
       reader.end();
+      // What is appended to a file that has lost its name is gone at the next start.
+      if (statSync(file, { throwIfNoEntry: false })?.ino !== opened) throw new UnavailableError(`${file} is not the file that was opened: it was removed or replaced`);
     },
 
     async close() {

@@ -105,7 +105,8 @@ export function unavailableOf(error: unknown, file: string, kind: DataFileKind =
   return new UnavailableError(`${file}: ${error.message} (${error.code})`, { cause: error });
 }
 
-function isDamage(error: SqliteError): boolean {
+/** Whether it says that the file is no SQLite file of ours, or a damaged one. */
+export function isDamage(error: SqliteError): boolean {
   return /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 

@@ -1,12 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import { openEmbeddedEventStore } from '../../../src/adapters/embedded/eventStore.js';
 import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore.js';
 import { eventLogFile } from '../../../src/adapters/embedded/eventStoreLog.js';
 import { DataFileError } from '../../../src/adapters/embedded/sqlite.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { batchesOf, event, events, failureOf } from '../../support/eventStoreEvents.js';
 import { inFolder } from '../../support/eventStoreFolder.js';
 
@@ -45,6 +46,20 @@ test('an event whose text is no JSON any more is damage', () =>
     const damaged = await open();
     assert.is((await damaged.read('stream', { limit: 1 })).length, 1);
     assert.instance(await failureOf(damaged.read('stream')), DataFileError);
+  }));
+
+test('a log whose file was removed or replaced while it is open is not well: what is appended there is gone at the next start', () =>
+  inFolder(async ({ dir, open }) => {
+    const store = await open();
+    await store.ping();
+    const file = eventLogFile(dir);
+    renameSync(file, `${file}.old`);
+    assert.match(((await failureOf(store.ping())) as Error).message, /events\.db is not the file that was opened: it was removed or replaced/);
+    copyFileSync(`${file}.old`, file);
+    assert.instance(await failureOf(store.ping()), UnavailableError);
+    rmSync(file);
+    renameSync(`${file}.old`, file);
+    await store.ping();
   }));
 
 test('a log without its id is refused', () =>
