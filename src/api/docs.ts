@@ -63,7 +63,7 @@ export function docs(document: object): Middleware {
   return async (ctx, next) => {
     // The page's own addresses are relative, so that it also works behind a prefix: there is one spelling of it.
     if (ctx.path === '/docs/' && (ctx.method === 'GET' || ctx.method === 'HEAD')) return ctx.redirect('../docs');
-    const found = served.get(ctx.path);
+    const found = served.get(ctx.path.replace(/(?<=.)\/$/, ''));
     if (found === undefined) return next();
     await answer(ctx, found);
   };

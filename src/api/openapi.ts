@@ -133,12 +133,15 @@ function parametersOf(route: Route, names: readonly string[], reference: Referen
       required: needed.includes(name),
       ...(description === undefined ? {} : { description }),
       ...(list ? { style: 'form', explode: true } : {}),
-      schema: reference(schema),
+      schema: schema['type'] === 'boolean' ? QUERY_BOOLEAN : reference(schema),
     };
   });
   const embed = (route.embeds ?? []).length === 0 ? [] : [embedParameter(route.embeds ?? [])];
   return [...inPath, ...inQuery, ...embed, ...headerParameters(route)];
 }
+
+/** `1`, `0`, `true`, `false` (decisions 1). */
+const QUERY_BOOLEAN: Schema = { type: ['boolean', 'integer'], enum: [true, false, 1, 0] };
 
 function embedParameter(relations: readonly string[]): Json {
   return {
@@ -172,6 +175,11 @@ function requestBody(route: Route, body: Schema, reference: Reference): Json {
 
 const header = (name: keyof typeof HEADERS): Json => ({ $ref: `#/components/headers/${name}` });
 
+/** The headers of every answer of this route. */
+function everyAnswer({ noStore }: Route): Json {
+  return { 'X-Request-Id': header('RequestId'), ...(noStore === true ? { 'Cache-Control': header('CacheControl') } : {}) };
+}
+
 function responsesOf(route: Route, reference: Reference): Json {
   const responses: Record<string, Json> = {};
   for (const answer of route.answers) responses[String(answer.status)] = success(route, answer, reference);
@@ -182,7 +190,7 @@ function responsesOf(route: Route, reference: Reference): Json {
 }
 
 function success(route: Route, answer: SuccessAnswer, reference: Reference): Json {
-  const headers: Json = { 'X-Request-Id': header('RequestId') };
+  const headers = everyAnswer(route);
   if (takesKey(route)) {
     headers['Gift-Position'] = header('GiftPosition');
     headers['Idempotent-Replayed'] = header('IdempotentReplayed');
@@ -201,7 +209,7 @@ function success(route: Route, answer: SuccessAnswer, reference: Reference): Jso
 }
 
 function failure(route: Route, status: number, errors: readonly DescribedError[], reference: Reference): Json {
-  const headers: Json = { 'X-Request-Id': header('RequestId') };
+  const headers = everyAnswer(route);
   if (status === 401) headers['WWW-Authenticate'] = header('WwwAuthenticate');
   if (status === 405) headers['Allow'] = header('Allow');
   if (status === 409 || status === 429 || status === 503) headers['Retry-After'] = header('RetryAfter');

@@ -23,15 +23,18 @@ export function overview(): string {
     'Users buy gifts and send them to receivers or share them by link; a gift is redeemed at a location by its owner or at the till of a merchant.',
     '## Answers',
     'An entity is answered as `{data}`, a list as `{data: [...]}` or a page with its envelope. `embed[]` asks for related entities; they stand under `embedded`.',
-    'Paths are accepted with and without a trailing slash. Where a path takes a gift, its id and its shortcode do alike.',
+    'Paths are accepted with and without a trailing slash. Where a path takes a gift, its id and its shortcode do alike. A list in a query (`embed[]`) may also be written without its brackets.',
     '## Errors',
     'Every error is `{"error": "<message>"}`, and the messages are exact. A path that does not exist is 404 `Not found.`, one with another method 405 `Method not allowed.` with `Allow`, ' +
       'with or without a token. Unknown fields of a body are refused with 422, unknown query parameters are ignored. A body is at most 1 MiB. ' +
+      'What is no HTTP is 400 `Malformed request.`, and a target and headers of more than 16 KB together are 431 `Request too large.` ' +
       'Where an engine cannot be reached, or the event log is sealed since the installation moved to another one, the answer is 503 `Service unavailable.` with `Retry-After`.',
     '## Trying again',
     'Every POST and PATCH under `/api/v2` and `/ops` takes an `Idempotency-Key`: the same key with the same body answers the first outcome again, for 24 hours at least, whatever broke in between.',
     '## Reading what was written',
     'A write says in `Gift-Position` where the log stood; a read that sends this header sees at least that much.',
+    '## Browsers',
+    'There is no CORS: pages of other origins call a server of their own, which holds the client\'s secret.',
     '## Tokens',
     'A client gets its token with its id and secret (`client_credentials`). A user gets one by name and password, for which the client\'s token is sent as `Authorization: Bearer`. ' +
       'A refresh token is used once: each answer carries the next.',
@@ -45,10 +48,11 @@ export const HEADERS = {
     schema: { type: 'string', minLength: 1, maxLength: 128 },
     example: '0f8fad5b-d9cb-469f-a165-70867728950e',
   },
-  GiftPosition: { description: 'Where the log stood after this write: send it with a read that must see the write.', schema: { type: 'string' } },
+  GiftPosition: { description: 'Where the log stood after this write: send it with a read that must see the write. Absent when nothing had to be written.', schema: { type: 'string' } },
   IdempotentReplayed: { description: '`true`: this is the outcome of an earlier request with the same key.', schema: { type: 'string', const: 'true' } },
   RetryAfter: { description: 'After how many seconds to try again.', schema: { type: 'integer', minimum: 1 }, example: 1 },
   Allow: { description: 'The methods of this path.', schema: { type: 'string' }, example: 'POST' },
+  CacheControl: { description: 'Nobody keeps this answer.', schema: { type: 'string', const: 'no-store' } },
   WwwAuthenticate: { description: 'How to authenticate.', schema: { type: 'string', const: 'Bearer' } },
 } as const;
 

@@ -101,7 +101,7 @@ export function pageSchema(entity: Schema, embedded: Schema): Schema {
     path: { type: 'string', format: 'uri', description: 'Address of the listing, without a query.' },
     per_page: { type: 'integer', minimum: 1, maximum: MAX_PER_PAGE, description: 'Page size.' },
     total: { type: 'integer', minimum: 0, description: 'How many items there are on all pages.' },
-    embedded: { anyOf: [embedded, { type: 'array', maxItems: 0 }], description: 'The embedded entities; `[]` when none were requested.' },
+    embedded: { anyOf: [embedded, { type: 'array', items: {}, maxItems: 0 }], description: 'The embedded entities; `[]` when none were requested.' },
   };
   return { type: 'object', additionalProperties: false, required: Object.keys(properties), properties };
 }

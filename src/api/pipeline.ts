@@ -47,7 +47,7 @@ interface Checks {
 /** What answers the requests of one route. `allow`: every method of its path. */
 export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHandler {
   const checks: Checks = {
-    body: route.body === undefined || route.signature !== undefined ? undefined : bodyValidator(route.body),
+    body: route.body === undefined || route.signature !== undefined || route.bodyCheckedByHandler === true ? undefined : bodyValidator(route.body),
     query: route.query === undefined ? undefined : queryValidator(route.query),
   };
   const underApi = takesKeys(route.path);

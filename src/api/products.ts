@@ -11,7 +11,7 @@ import { brandExample, brandSchema, dataSchema, embeddedSchema, listSchema, prod
 import { MAX_QUERY, productSearch } from './search.js';
 
 const EMBEDDED = embeddedSchema({ brands: brandSchema });
-const PENCE = { type: 'integer', minimum: 0 } as const;
+const PENCE = { type: 'integer', minimum: 0, maximum: 2_147_483_647 } as const;
 const IDS = { type: 'array', items: { type: 'string' } } as const;
 
 /** The routes of products. */

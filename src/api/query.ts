@@ -11,7 +11,8 @@ interface Property {
 function converted(text: string, type: string | undefined): unknown {
   switch (type) {
     case 'integer':
-      return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+      // What no number of ours can hold is more than any parameter may be: that is what is told.
+      return /^-?\d+$/.test(text) ? Math.max(Number.MIN_SAFE_INTEGER, Math.min(Number.MAX_SAFE_INTEGER, Number(text))) : text;
     case 'number':
       return text.trim() !== '' && Number.isFinite(Number(text)) ? Number(text) : text;
     case 'boolean':

@@ -107,6 +107,8 @@ export interface RouteDescription {
   /** An object schema. Absent: the route takes no body. */
   readonly body?: Schema;
   readonly bodyOptional?: boolean;
+  /** The handler checks the body by itself, and says in its own order what is wrong; `body` only describes it. */
+  readonly bodyCheckedByHandler?: boolean;
   /**
    * The body is signed by whoever sends it, so that it is not touched: the handler gets its `bytes`, checks them by the signature in this header and
    * parses them; `body` only describes them.

@@ -75,7 +75,7 @@ interface PurchaseBody {
 }
 
 const TRANSACTION_ANSWER = {
-  schema: { ...dataSchema(transactionSchema, { anyOf: [transactionEmbeddedSchema, { type: 'array', maxItems: 0 }], description: 'The embedded entities; `[]` when none were requested.' }), required: ['data', 'embedded'] },
+  schema: { ...dataSchema(transactionSchema, { anyOf: [transactionEmbeddedSchema, { type: 'array', items: {}, maxItems: 0 }], description: 'The embedded entities; `[]` when none were requested.' }), required: ['data', 'embedded'] },
   example: { data: transactionExample, embedded: { ...giftEmbeddedExample, gifts: [giftExample] } },
 };
 

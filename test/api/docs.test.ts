@@ -72,11 +72,13 @@ async function statusOf(base: string, path: string, headers: Readonly<Record<str
   return response.statusCode;
 }
 
-test('/openapi.json is the document', async ({ base }) => {
-  const response = await fetch(`${base}/openapi.json`);
-  assert.is(response.status, 200);
-  assert.match(response.headers.get('content-type') ?? '', /^application\/json/);
-  assert.equal(await response.json(), JSON.parse(JSON.stringify(document)));
+test('/openapi.json is the document, with and without a trailing slash', async ({ base }) => {
+  for (const path of ['/openapi.json', '/openapi.json/']) {
+    const response = await fetch(base + path);
+    assert.is(response.status, 200);
+    assert.match(response.headers.get('content-type') ?? '', /^application\/json/);
+    assert.equal(await response.json(), JSON.parse(JSON.stringify(document)));
+  }
 });
 
 test('what a browser has already is not sent again', async ({ base }) => {

@@ -38,6 +38,28 @@ test('it is valid OpenAPI 3.1, with examples that hold', async ({ document }) =>
   assert.equal(faultsOf(document), []);
 });
 
+test('generators make useful types of it: no array without items, no object of which nothing is said', ({ document }) => {
+  const silent: string[] = [];
+  const look = (value: unknown, path: string): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const { type } = value as { type?: unknown };
+    if (type === 'array' && !('items' in value)) silent.push(path);
+    if (type === 'object' && !['properties', 'additionalProperties', 'anyOf', 'oneOf', 'allOf'].some((key) => key in value)) silent.push(path);
+    for (const [key, inner] of Object.entries(value)) if (!['example', 'examples', 'not'].includes(key)) look(inner, `${path}/${key}`);
+  };
+  look(document, '');
+  assert.equal(silent, []);
+});
+
+test('a body of the token endpoint is one of its grants, and the four are told apart', ({ document }) => {
+  const { schemas } = document['components'] as { schemas: Record<string, { additionalProperties?: unknown; required?: string[]; properties?: { grant_type?: { const?: string } } }> };
+  const body = (document as { paths: { '/oauth/token': { post: { requestBody: { content: { 'application/json': { schema: { anyOf: { $ref: string }[] } } } } } } } }).paths['/oauth/token'].post.requestBody;
+  const grants = body.content['application/json'].schema.anyOf.map(({ $ref }) => schemas[$ref.split('/').at(-1) ?? '']);
+  assert.equal(grants.map((grant) => [grant?.properties?.grant_type?.const, grant?.required?.length, grant?.additionalProperties]), [
+    ['password', 3, false], ['refresh_token', 4, false], ['client_credentials', 3, false], ['client_credentials', 1, false],
+  ]);
+});
+
 test('every endpoint of the contract stands in it', ({ document }) => {
   assert.equal(
     operationsOf(document)

@@ -57,6 +57,7 @@ test('prices are bounds that belong to the range', async () => {
 
 test('prices are whole pence', async () => {
   assert.is(await refusal(ids('min_price=-1')), 'min_price must be at least 0');
+  for (const price of ['9007199254740993', '9'.repeat(400)]) assert.is(await refusal(ids(`max_price=${price}`)), 'max_price must be at most 2147483647');
   assert.is(await refusal(ids('max_price=ten')), 'max_price must be a whole number');
   assert.is(await refusal(ids('max_price=9.99')), 'max_price must be a whole number');
 });

@@ -8,9 +8,9 @@ import type { TokenPair } from './sessions.js';
 
 /** Longer names and secrets are nobody's. */
 const text = (description: string): Schema => ({ type: 'string', maxLength: 1_024, description });
-const grant = (name: string, properties: Readonly<Record<string, Schema>>, required: readonly string[] = Object.keys(properties)): Schema => ({
+const grant = (name: string, properties: Readonly<Record<string, Schema>>, { title = name, required = Object.keys(properties) }: { readonly title?: string; readonly required?: readonly string[] } = {}): Schema => ({
   type: 'object',
-  title: name,
+  title,
   properties: { grant_type: { type: 'string', const: name }, ...properties },
   required: ['grant_type', ...required],
   additionalProperties: false,
@@ -21,15 +21,9 @@ const CLIENT_SECRET = text('The secret of the API client.');
 const PASSWORD = grant('password', { username: text('The account\'s username, in any case.'), password: text('The account\'s password.') });
 const REFRESH = grant('refresh_token', { refresh_token: text('The latest refresh token of the login.'), client_id: CLIENT_ID, client_secret: CLIENT_SECRET });
 const CLIENT = grant('client_credentials', { client_id: CLIENT_ID, client_secret: CLIENT_SECRET });
-const CLIENT_BASIC = grant('client_credentials', { client_id: CLIENT_ID, client_secret: CLIENT_SECRET }, []);
-
-/** The last alternative takes every other body: what is wrong with it is told by the grant it names, after the token that grant needs. */
-const BODY: Schema = {
-  type: 'object',
-  properties: { grant_type: { type: 'string', description: '`password`, `refresh_token` or `client_credentials`.' } },
-  required: ['grant_type'],
-  anyOf: [PASSWORD, REFRESH, CLIENT, { type: 'object', title: 'client_credentials with HTTP Basic' }],
-};
+const CLIENT_BASIC = grant('client_credentials', { client_id: CLIENT_ID, client_secret: CLIENT_SECRET }, { title: 'client_credentials with HTTP Basic', required: [] });
+/** Every body, whatever its grant: what else is wrong is told by the grant it names, after the token that grant needs. */
+const ANY: Schema = { type: 'object', properties: { grant_type: { type: 'string' } }, required: ['grant_type'] };
 
 const TOKENS: Schema = {
   type: 'object',
@@ -47,9 +41,10 @@ type Fields = Readonly<Record<string, string>>;
 
 /** The token endpoint. */
 export function oauthRoutes(grants: Grants): Route[] {
-  const check = { password: bodyValidator(PASSWORD), refresh: bodyValidator(REFRESH), client: bodyValidator(CLIENT), clientBasic: bodyValidator(CLIENT_BASIC) };
+  const check = { any: bodyValidator(ANY), password: bodyValidator(PASSWORD), refresh: bodyValidator(REFRESH), client: bodyValidator(CLIENT), clientBasic: bodyValidator(CLIENT_BASIC) };
 
   const tokens = async ({ body, address, header }: Pick<Call, 'body' | 'address' | 'header'>): Promise<TokenPair> => {
+    check.any(body);
     switch (body['grant_type']) {
       case 'password': {
         const client = await grants.loginClient(header('authorization'));
@@ -91,7 +86,8 @@ export function oauthRoutes(grants: Grants): Route[] {
       caller: 'none',
       formBody: true,
       noStore: true,
-      body: BODY,
+      body: { type: 'object', anyOf: [PASSWORD, REFRESH, CLIENT, CLIENT_BASIC] },
+      bodyCheckedByHandler: true,
       bodyExample: { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' },
       answers: [
         {
@@ -99,7 +95,7 @@ export function oauthRoutes(grants: Grants): Route[] {
           description: 'The tokens.',
           schema: TOKENS,
           example: { token_type: 'Bearer', expires_in: 900, access_token: 'eyJhbGciOiJIUzI1NiJ9…', refresh_token: 'kC1c…' },
-          headers: { 'Cache-Control': '`no-store`' },
+          headers: { Pragma: '`no-cache`' },
         },
       ],
       errors: ['authentication_failed', 'forbidden', 'too_many_requests', 'unsupported_grant_type', 'schema'],

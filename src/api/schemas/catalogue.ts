@@ -67,7 +67,7 @@ export const segmentSchema = entity('Segment', {
   name: { type: 'string' },
   voucherType: { type: 'string', description: 'What its vouchers are shown as: `qr`, `alpha/qr` or `alpha/pin`.' },
   expiry: { type: 'integer', description: 'How many days a voucher of it is valid, at most as long as its gift.' },
-  configuration: { type: 'object', description: 'Settings of the voucher provider.' },
+  configuration: { type: 'object', additionalProperties: true, description: 'Settings of the voucher provider.' },
 });
 
 /** An integration. */

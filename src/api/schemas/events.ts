@@ -34,7 +34,7 @@ export const eventSchema: Schema = {
     command_id: { type: 'string', description: 'The command that appended it.' },
     causation_id: { ...nullable, description: 'The event that led to it.' },
     correlation_id: { type: 'string', description: 'Shared by everything that follows from one request.' },
-    data: { type: 'object', description: 'Without secret fields; personal ones are `***` unless asked for.' },
+    data: { type: 'object', additionalProperties: true, description: 'Without secret fields; personal ones are `***` unless asked for.' },
   },
 };
 
