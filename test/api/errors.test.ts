@@ -275,7 +275,7 @@ test('422: a query that breaks its schema, embeds that are none', async () => {
     ['/api/v2/brands?embed[]=products&embed[]=nonsense', 'Unknown embed: nonsense.'],
     ['/api/v2/product-tags/categories?page=0', 'page must be at least 1'],
     ['/api/v2/product-tags/categories?per_page=101', 'per_page must be at most 100'],
-    ['/api/v2/product-tags/categories?page=99999999999999999999', 'page must be a whole number'],
+    ['/api/v2/product-tags/categories?page=99999999999999999999', 'page must be at most 2147483647'],
     ['/api/v2/product-tags/categories?embed[]=brand', 'Unknown embed: brand.'],
     ['/api/v2/tiles/0,0:1,1', 'Invalid tile.'],
     ['/api/v2/tiles/nonsense', 'Invalid tile.'],
