@@ -1,5 +1,6 @@
 /** Gifts and what hangs on them as the API shows them (spec 2.2 to 2.7, 2.9; decisions 4). */
-import { isExpired, isSomebody } from '../domain/gift.js';
+import { callerOf } from '../commands/loadGift.js';
+import { isExpired, isSomebody, mayRedeemForMerchant } from '../domain/gift.js';
 import { shortcodeOf } from '../domain/giftIds.js';
 import type { Segment } from '../domain/catalogue.js';
 import type { UserDocument } from '../projections/accounts.js';
@@ -111,8 +112,7 @@ export function seesMessage({ transaction, owner }: JoinedGift, userId: string):
 
 /** Whether the caller may redeem the gift, by today's catalogue: only such callers see its code (decisions 2). */
 export function seesVoucher({ transaction, owner }: JoinedGift, user: UserDocument, catalogue: Catalogue): boolean {
-  if (owner === user.id) return true;
-  return user.merchant_id !== null && user.permissions.includes('redeem') && catalogue.validFor(transaction, user.merchant_id);
+  return owner === user.id || mayRedeemForMerchant(callerOf({ current: () => catalogue }, transaction, user));
 }
 
 /** A V1 voucher (spec 2.6). Shows the code. */

@@ -1,6 +1,6 @@
 /** Joins gifts with what they share: their purchases, and who owns the numbers they were sent to. One round trip a kind. */
 import { ownerByPhone } from '../domain/account.js';
-import type { GiftIssued } from '../domain/gift.js';
+import { type GiftIssued, ownerOf } from '../domain/gift.js';
 import type { AccountDocument } from '../projections/accounts.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { type GiftDocument, gifts as giftsProjection } from '../projections/gifts.js';
@@ -66,7 +66,6 @@ export function giftAfter(joined: JoinedGift, history: readonly RecordedEvent[])
 }
 
 function ownerIn(gift: GiftDocument, transaction: TransactionDocument, phone: AccountDocument | undefined): string | undefined {
-  if (gift.receiver.user_id !== undefined) return gift.receiver.user_id;
-  if (gift.receiver.phone_hash !== undefined) return phone?.entry === 'phone' ? ownerByPhone(phone.holders, gift.reassigned_at ?? transaction.created_at) : undefined;
-  return gift.claimed_by ?? transaction.buyer_id;
+  const phoneOwner = phone?.entry === 'phone' ? ownerByPhone(phone.holders, gift.reassigned_at ?? transaction.created_at) : undefined;
+  return ownerOf({ issued: { receiver: gift.receiver, sender_id: transaction.buyer_id }, claimedBy: gift.claimed_by }, phoneOwner);
 }

@@ -1,7 +1,7 @@
 /** Gifts: looking one up, claiming one, and the adjustment codes for tills (spec 4.3, decisions 2). */
 import { claimGift } from '../commands/claimGift.js';
 import { callerOf, hasRun, loadGift } from '../commands/loadGift.js';
-import { isSomebody } from '../domain/gift.js';
+import { isSomebody, mayRedeemForMerchant } from '../domain/gift.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from './embed.js';
 import { type Embedded, embeddedCollector } from './embedded.js';
 import { HttpError } from './errors.js';
@@ -100,8 +100,9 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       async open(early) {
         const user = userOf(early);
         const { gift } = await loadGift(deps, early.params['giftId'] ?? '', user, deps.now());
-        const { merchant } = callerOf(deps, gift, user);
-        if (merchant === undefined || !merchant.valid || !merchant.permissions.includes('redeem')) throw new HttpError('cannot_redeem');
+        const caller = callerOf(deps.catalogue, gift.issued, user);
+        const { merchant } = caller;
+        if (merchant === undefined || !mayRedeemForMerchant(caller)) throw new HttpError('cannot_redeem');
         return async () => {
           if (gift.status === 'redeemed') throw new HttpError('redeemed_gift_has_no_codes');
           const codes = deps.catalogue.current().merchants.get(merchant.id)?.adjustment_codes ?? [];

@@ -71,7 +71,7 @@ export async function handleGift(
 
 async function judge(deps: GiftDeps, giftId: string, history: readonly RecordedEvent[], user: UserDocument, now: string, ownerWanted: OwnerWanted): Promise<LoadedGift> {
   const { payment, ...found } = await foundGift(deps, giftId, history);
-  const caller = callerOf(deps, found.gift, user);
+  const caller = callerOf(deps.catalogue, found.gift.issued, user);
   const facts = { now, payment, caller };
   return { giftId, history, ...found, ownerWanted, facts: ownerWanted(caller) ? await withPhoneOwner(deps, found.gift, facts) : facts };
 }
@@ -110,10 +110,10 @@ export async function withPhoneOwner(deps: Pick<GiftDeps, 'events'>, gift: Issue
   return phoneOwner === undefined ? facts : copyWith(facts, { phoneOwner });
 }
 
-/** The user as a gift's decisions see them: a merchant's user, and whether the gift is valid for the merchant today. */
-export function callerOf(deps: Pick<GiftDeps, 'catalogue'>, gift: Pick<IssuedGift, 'issued'>, user: UserDocument): GiftCaller {
+/** The user as a gift's decisions see them: a merchant's user, and whether the gift is valid for the merchant. The catalogue is asked for those only. @throws as the catalogue does */
+export function callerOf(catalogue: Pick<CatalogueView, 'current'>, gift: Pick<GiftIssued['data'], 'product_id' | 'brand_id'>, user: UserDocument): GiftCaller {
   if (user.merchant_id === null) return { user_id: user.id };
-  const valid = deps.catalogue.current().validFor(gift.issued, user.merchant_id);
+  const valid = catalogue.current().validFor(gift, user.merchant_id);
   return { user_id: user.id, merchant: { id: user.merchant_id, valid, permissions: user.permissions } };
 }
 

@@ -175,8 +175,14 @@ export interface GiftFacts {
   readonly phoneOwner?: string;
 }
 
+/** What of a gift says whose it is. */
+export interface OwnedGift {
+  readonly issued: Pick<GiftIssued['data'], 'receiver' | 'sender_id'>;
+  readonly claimedBy?: string | undefined;
+}
+
 /** The gift's owner (decisions 2): its receiver; without one who claimed it, else its sender; `undefined` while nobody has the phone number. */
-export function ownerOf(gift: Pick<IssuedGift, 'issued' | 'claimedBy'>, phoneOwner: string | undefined): string | undefined {
+export function ownerOf(gift: OwnedGift, phoneOwner: string | undefined): string | undefined {
   const { receiver, sender_id } = gift.issued;
   if (receiver.user_id !== undefined) return receiver.user_id;
   if (receiver.phone_hash !== undefined) return phoneOwner;
@@ -189,7 +195,7 @@ export function isExpired(expiresOn: string, now: string): boolean {
 }
 
 /** Whether the caller may redeem the gift: its owner, or a merchant user with the permission, for whose merchant it is valid (spec 5.3). */
-export function mayRedeem(gift: Pick<IssuedGift, 'issued' | 'claimedBy'>, facts: Pick<GiftFacts, 'caller' | 'phoneOwner'>): boolean {
+export function mayRedeem(gift: OwnedGift, facts: Pick<GiftFacts, 'caller' | 'phoneOwner'>): boolean {
   const { caller, phoneOwner } = facts;
   return mayRedeemForMerchant(caller) || ownerOf(gift, phoneOwner) === caller.user_id;
 }
