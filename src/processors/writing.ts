@@ -1,14 +1,12 @@
 /** How process managers append: with the first event's correlation, the trigger as the cause, and the same ids where an outcome is unknown. */
 import { recordable } from '../commands/context.js';
+import { append } from '../commands/handle.js';
 import type { DomainEvent } from '../domain/decider.js';
-import { ConflictError, type EventStore, type ExpectedRevision } from '../ports/eventStore.js';
-import { UnavailableError } from '../ports/unavailable.js';
+import { ConflictError, type EventStore, type ExpectedRevision, type RecordedEvent } from '../ports/eventStore.js';
 import type { Seen } from './seen.js';
 
 /** Who the process managers' events are by. */
 const PROCESS_USER = 'system:purchase-process';
-
-const REPEATS_OF_UNKNOWN = 3;
 
 /** The command of a gift's issue, where nothing else is appended with it. */
 export const issueCommand = (giftId: string): string => `issue-${giftId}`;
@@ -38,16 +36,13 @@ export function writer(events: EventStore, now: () => number): Writer {
     async append(stream, decided, expected, { commandId, cause, simulated }) {
       const at = new Date(now()).toISOString();
       const context = { commandId, causationId: cause.id, correlationId: cause.correlationId, by: { user: PROCESS_USER }, ...(simulated === true ? { simulated } : {}), now: at };
-      const appended = recordable('type' in decided ? [decided] : decided, context);
-      const id = appended.at(-1)?.id ?? '';
-      for (let repeat = 0; ; repeat++) {
-        try {
-          const { revision } = await events.append(stream, appended, expected);
-          return { id, at, revision, correlationId: cause.correlationId };
-        } catch (error) {
-          if (error instanceof ConflictError) return undefined;
-          if (!(error instanceof UnavailableError) || !error.outcomeUnknown || repeat === REPEATS_OF_UNKNOWN) throw error;
-        }
+      try {
+        const appended = await append(events, stream, recordable('type' in decided ? [decided] : decided, context), expected);
+        const last = appended.at(-1) as RecordedEvent;
+        return { id: last.id, at, revision: last.revision, correlationId: cause.correlationId };
+      } catch (error) {
+        if (error instanceof ConflictError) return undefined;
+        throw error;
       }
     },
   };
