@@ -1,11 +1,10 @@
 /** Writes answers as JSON: small ones at once, long lists in slices, so that one large answer never holds up the others. */
 import { Readable } from 'node:stream';
-import { setImmediate } from 'node:timers/promises';
+import { slices } from '../slices.js';
 
 /** Lists longer than this are written in slices. */
 const LONG_LIST = 250;
 const ITEMS_A_PIECE = 50;
-const SLICE_MS = 8;
 
 /** The value as JSON text, or as a stream of it where a list in it (at most three levels down) is long. */
 export function jsonBody(value: object): string | Readable {
@@ -47,11 +46,9 @@ function* pieces(value: unknown): Generator<string> {
 }
 
 async function* paced(texts: Iterable<string>): AsyncGenerator<string> {
-  let since = performance.now();
+  const time = slices();
   for (const text of texts) {
     yield text;
-    if (performance.now() - since < SLICE_MS) continue;
-    await setImmediate();
-    since = performance.now();
+    if (time.due()) await time.rest();
   }
 }

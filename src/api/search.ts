@@ -1,9 +1,9 @@
 /** Product search (spec 4.5, decisions 5): typing errors, word prefixes and accents are forgiven, best match first. */
 import { setImmediate } from 'node:timers/promises';
 import MiniSearch, { type SearchOptions, type SearchResult } from 'minisearch';
-import { inSlices } from '../commands/slices.js';
 import type { Product } from '../domain/catalogue.js';
 import type { Catalogue } from '../projections/wholeCatalogue.js';
+import { inSlices } from '../slices.js';
 
 /** The longest text that may be searched for, in characters. */
 export const MAX_QUERY = 200;

@@ -6,9 +6,9 @@ import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import Supercluster from 'supercluster';
-import { inSlices } from '../commands/slices.js';
 import type { Brand, Store } from '../domain/catalogue.js';
 import type { Catalogue } from '../projections/wholeCatalogue.js';
+import { inSlices } from '../slices.js';
 import { placeOf, type Box, type Place } from './tileGrid.js';
 
 /** The deepest granularity. */

@@ -1,11 +1,11 @@
 /** Purchases: buying gifts, one transaction, the gifts of a transaction (spec 4.4, decisions 3 and 5). */
 import { type Purchased, findPurchase, purchaseGifts } from '../commands/purchaseGifts.js';
-import { inSlices } from '../commands/slices.js';
 import { copyWith } from '../domain/copyWith.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { pounds } from '../domain/money.js';
 import { type GiftDocument, gifts as giftsProjection } from '../projections/gifts.js';
 import { type TransactionDocument, transactions as transactionsProjection } from '../projections/transactions.js';
+import { inSlices } from '../slices.js';
 import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from './embed.js';
 import { type Embedded, embeddedCollector } from './embedded.js';
 import { HttpError } from './errors.js';

@@ -9,11 +9,11 @@ import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js
 import type { AccountDocument, PaymentMethodDocument } from '../projections/accounts.js';
 import type { CatalogueView } from '../projections/catalogueView.js';
 import type { ReadModel } from '../projections/readModel.js';
+import { inSlices } from '../slices.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
 import { handle } from './handle.js';
 import type { ChargeOutcomes } from './chargeOutcomes.js';
-import { inSlices } from './slices.js';
 
 /** What the command works with. */
 export interface PurchaseDeps {

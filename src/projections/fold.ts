@@ -1,8 +1,8 @@
 /** Folds events into the documents of one projection, in memory. */
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { ReadStore, StoredDocument } from '../ports/readStore.js';
+import type { Slices } from '../slices.js';
 import { documentIdsOf, foldOne, type NoteQuarantine } from './foldOne.js';
-import type { Slices } from './slices.js';
 import { remembered, type Unit } from './unit.js';
 
 /** The most documents read at once. */

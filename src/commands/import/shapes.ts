@@ -1,6 +1,6 @@
 /** Checks the shape of an import file, entry by entry, and says in words what is wrong. */
 import { Ajv, type ErrorObject } from 'ajv';
-import { inSlices } from '../slices.js';
+import { inSlices } from '../../slices.js';
 import type { FaultCollector } from './faults.js';
 import { ARRAY_NAMES, type ArrayName, type CheckedFile, type Placed } from './file.js';
 import { ENTRY_SCHEMAS } from './schemas.js';
