@@ -2,7 +2,7 @@
  * Holds totals against the streams they came from: every transaction that the read model (without one: the log) knows and every gift that its purchase's seed gives is
  * read by its own stream, and summed anew. The totals come from the log in its order, these sums from the streams one by one: what either misses shows, to the penny.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { inParallel } from '../inParallel.js';
 import { type GiftIssued, type GiftRedeemed, giftStream } from '../domain/gift.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
@@ -10,6 +10,7 @@ import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js
 import { UnavailableError } from '../ports/unavailable.js';
 import type { ReadModel } from '../projections/readModel.js';
 import type { TransactionDocument } from '../projections/transactions.js';
+import { slices } from '../slices.js';
 import { upTo } from './giftHistory.js';
 import { type LogRange, readRange } from './range.js';
 import type { TimeZone } from './times.js';
@@ -88,7 +89,7 @@ export async function checkTotals(deps: CheckDeps, rows: readonly TotalRow[], ra
     faultsFound += 1;
     if (faults.length < MAX_LISTED) faults.push(one);
   };
-  let since = performance.now();
+  const time = slices(SLICE_MS);
 
   async function checkTransaction(id: string): Promise<void> {
     const own = upTo(await events.read(transactionStream(id)), through ?? undefined);
@@ -98,17 +99,13 @@ export async function checkTotals(deps: CheckDeps, rows: readonly TotalRow[], ra
     const purchase = bought.data as GiftsPurchased['data'];
     const charged = await sumPurchase(own, purchase, sums, merchantOf, (text) => fault({ transaction_id: id, fault: text }));
     const ids = deriveGiftIds(purchase.seed, purchase.receivers.length).map((one) => one.gift_id);
-    for (let from = 0; from < ids.length; from += READS) {
-      await Promise.all(ids.slice(from, from + READS).map(async (giftId) => {
-        const life = upTo(await events.read(giftStream(giftId)), through ?? undefined);
-        counts.gifts += 1;
-        if (life.length === 0) counts.not_issued_yet += charged ? 1 : 0;
-        else await sumGift(life, { purchase, charged }, sums, merchantOf, (text) => fault({ transaction_id: id, gift_id: giftId, fault: text }));
-      }));
-      if (performance.now() - since < SLICE_MS) continue;
-      await nextTurn();
-      since = performance.now();
-    }
+    await inParallel(ids, READS, async (giftId) => {
+      const life = upTo(await events.read(giftStream(giftId)), through ?? undefined);
+      counts.gifts += 1;
+      if (life.length === 0) counts.not_issued_yet += charged ? 1 : 0;
+      else await sumGift(life, { purchase, charged }, sums, merchantOf, (text) => fault({ transaction_id: id, gift_id: giftId, fault: text }));
+      if (time.due()) await time.rest();
+    });
   }
 
   for await (const id of await transactionsOf(deps, range, options)) {

@@ -1,5 +1,5 @@
 /** Every event of a gift's life, across streams: what was bought, paid, issued, told, redeemed, vouchered, and what could not be done (decisions 11). */
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { inParallel } from '../inParallel.js';
 import type { VoucherAssigned } from '../domain/gift.js';
 import { giftStream } from '../domain/gift.js';
 import { deriveGiftIds, giftIdOf } from '../domain/giftIds.js';
@@ -10,6 +10,7 @@ import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
 import { voucherCodeStream } from '../domain/voucherCode.js';
 import { walletStream } from '../domain/wallet.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import { slices } from '../slices.js';
 import { ownShare } from './ownShare.js';
 import { streamBetween } from './streamBetween.js';
 
@@ -76,7 +77,7 @@ async function transactionOf({ events, models }: HistoryDeps, giftId: string): P
 /** Every event of these gifts' lives, in log order. Of a purchase of several, only what concerns these (`ownShare.ts`). @throws UnavailableError */
 export async function giftHistory(deps: HistoryDeps, { transactionId, giftIds, purchase }: NamedGifts): Promise<RecordedEvent[]> {
   const { events } = deps;
-  let since = performance.now();
+  const time = slices(SLICE_MS);
   const share = ownShare(purchase, giftIds);
   const all: RecordedEvent[] = [...share.events];
   const ofThese = (event: RecordedEvent): boolean => names(event.data, 'transaction_id', transactionId);
@@ -93,13 +94,10 @@ export async function giftHistory(deps: HistoryDeps, { transactionId, giftIds, p
       }));
     }
   }
-  for (let from = 0; from < giftIds.length; from += READS) {
-    const lives = await Promise.all(giftIds.slice(from, from + READS).map(async (giftId) => lifeOf(deps, giftId)));
-    for (const life of lives) all.push(...life);
-    if (performance.now() - since < SLICE_MS) continue;
-    await nextTurn();
-    since = performance.now();
-  }
+  await inParallel(giftIds, READS, async (giftId) => {
+    all.push(...(await lifeOf(deps, giftId)));
+    if (time.due()) await time.rest();
+  });
   return all.sort((one, other) => (one.position < other.position ? -1 : one.position > other.position ? 1 : one.revision - other.revision));
 }
 

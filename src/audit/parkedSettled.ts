@@ -7,6 +7,7 @@ import { type NotificationEvent, notificationStream } from '../domain/notificati
 import type { ParkedName, ParkedWork } from '../domain/parked.js';
 import { lateMoneyOf, type MadePurchase, type Purchase, purchaseAggregate, type PurchaseEvent, transactionStream } from '../domain/purchase.js';
 import { type Placed, tellingsOf } from '../domain/telling.js';
+import { inParallel } from '../inParallel.js';
 import type { EventStore } from '../ports/eventStore.js';
 
 /** Streams read side by side. */
@@ -35,9 +36,10 @@ async function isTold(events: EventStore, giftId: string): Promise<boolean> {
 
 async function isIssued(events: EventStore, { purchase }: MadePurchase): Promise<boolean> {
   const ids = deriveGiftIds(purchase.seed, purchase.receivers.length);
-  for (let from = 0; from < ids.length; from += READS) {
-    const issued = await Promise.all(ids.slice(from, from + READS).map(async ({ gift_id }) => events.read(giftStream(gift_id), { limit: 1 })));
-    if (issued.some(({ length }) => length === 0)) return false;
-  }
-  return true;
+  const missing = new AbortController();
+  await inParallel(ids, READS, async ({ gift_id }) => {
+    const issued = await events.read(giftStream(gift_id), { limit: 1 });
+    if (issued.length === 0) missing.abort();
+  }, missing.signal);
+  return !missing.signal.aborted;
 }

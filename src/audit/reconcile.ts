@@ -5,6 +5,7 @@
  */
 import { type PaymentCharged, transactionStream } from '../domain/purchase.js';
 import type { GiftsRefunded, RefundFailed } from '../domain/refund.js';
+import { inParallel } from '../inParallel.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { LedgerEntry, PaymentLedger } from '../ports/paymentLedger.js';
 import { openSpanFeed } from './spanFeed.js';
@@ -154,13 +155,13 @@ export async function reconcile(
         if (known === undefined) ours[0].set(keyOf(one), one);
         else await report(compare(ledger.provider, one, known));
       }
-      await each(ours[1], resolveOurs);
-      await each(theirs[1], resolveTheirs);
+      await inParallel([...ours[1].values()], SIDE_BY_SIDE, resolveOurs);
+      await inParallel([...theirs[1].values()], SIDE_BY_SIDE, resolveTheirs);
       ours = [new Map(), ours[0]];
       theirs = [new Map(), theirs[0]];
     }
-    await each(ours[1], resolveOurs);
-    await each(theirs[1], resolveTheirs);
+    await inParallel([...ours[1].values()], SIDE_BY_SIDE, resolveOurs);
+    await inParallel([...theirs[1].values()], SIDE_BY_SIDE, resolveTheirs);
   } finally {
     await feed.close();
   }
@@ -168,11 +169,6 @@ export async function reconcile(
 }
 
 const keyOf = ({ kind, id }: { readonly kind: string; readonly id: string }): string => `${kind} ${id}`;
-
-async function each<T>(map: Map<string, T>, resolve: (one: T) => Promise<void>): Promise<void> {
-  const all = [...map.values()];
-  for (let at = 0; at < all.length; at += SIDE_BY_SIDE) await Promise.all(all.slice(at, at + SIDE_BY_SIDE).map(resolve));
-}
 
 function hereOf(event: RecordedEvent): Here & { readonly provider: string } {
   const known = event as unknown as PaymentCharged | GiftsRefunded;

@@ -1,5 +1,6 @@
 /** What a redemption was, found again for the event that reverses it: that names it by its id alone. */
 import type { GiftRedeemed, GiftUnredeemed } from '../domain/gift.js';
+import { inParallel } from '../inParallel.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 
 /** Redemptions remembered at least, at most twice as many: most that are reversed are reversed soon. */
@@ -43,11 +44,9 @@ export function redeemedFacts(events: EventStore): RedeemedFacts {
         return event.data as GiftRedeemed['data'];
       });
       const missing = facts.flatMap((fact, index) => (fact === undefined ? [index] : []));
-      for (let from = 0; from < missing.length; from += READS) {
-        await Promise.all(missing.slice(from, from + READS).map(async (index) => {
-          facts[index] = await find(batch[index] as RecordedEvent);
-        }));
-      }
+      await inParallel(missing, READS, async (index) => {
+        facts[index] = await find(batch[index] as RecordedEvent);
+      });
       return facts as GiftRedeemed['data'][];
     },
   };
