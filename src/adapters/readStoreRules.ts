@@ -1,6 +1,8 @@
-/** What every read store does alike: which queries it takes, which values it finds, where strings that begin alike end. */
+/** What every read store does alike: which queries it takes, which values it finds. */
 import { MAX_BATCH_DOCUMENTS } from '../ports/readStore.js';
 import type { CollectionSpec, Condition, Query, Scalar } from '../ports/readStore.js';
+
+export { afterPrefix } from './prefix.js';
 
 /** The most characters a record's key may have. */
 const MAX_KEY_LENGTH = 200;
@@ -51,17 +53,6 @@ function refuseUndeclared(collection: string, indexes: readonly { readonly field
     return fields.every((field) => first.includes(field));
   });
   if (!covered) throw new Error(`${collection}: fields ${fields.join(', ')} are not the first fields of one index`);
-}
-
-/** The first string that is greater than all that begin with `prefix`, as UTF-8 bytes compare; `undefined`: there is none. */
-export function afterPrefix(prefix: string): string | undefined {
-  const points = Array.from(prefix);
-  for (let last = points.pop(); last !== undefined; last = points.pop()) {
-    const point = last.codePointAt(0) as number;
-    // The surrogates are no characters of UTF-8.
-    if (point < 0x10ffff) return points.join('') + String.fromCodePoint(point === 0xd7ff ? 0xe000 : point + 1);
-  }
-  return undefined;
 }
 
 /** @throws Error when a batch, or corrections at once, have more documents than the port allows. */

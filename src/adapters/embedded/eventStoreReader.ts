@@ -2,6 +2,7 @@
 import type { Database, Statement } from 'better-sqlite3';
 import type { EventFilter, RecordedEvent } from '../../ports/eventStore.js';
 import { METADATA, withMetadata } from '../lazyMetadata.js';
+import { afterPrefix } from '../prefix.js';
 import { positionOf } from './eventStoreLog.js';
 import { DataFileError, unavailableOf, VALUE } from './sqlite.js';
 
@@ -138,22 +139,11 @@ function conditionOf({ types, streams }: EventFilter): { sql: string; values: st
   }
   if (streams !== undefined) {
     const ranges = streams.map((prefix) => {
-      const next = successor(prefix);
+      const next = afterPrefix(prefix);
       values.push(prefix, ...(next === undefined ? [] : [next]));
       return next === undefined ? `stream >= ${VALUE}` : `(stream >= ${VALUE} AND stream < ${VALUE})`;
     });
     sql += ` AND (${ranges.join(' OR ')})`;
   }
   return { sql, values };
-}
-
-/** The least text, by its bytes in UTF-8, above everything that begins with the prefix; `undefined` when there is none. */
-function successor(prefix: string): string | undefined {
-  const points = Array.from(prefix);
-  for (let last = points.pop(); last !== undefined; last = points.pop()) {
-    const point = last.codePointAt(0)!;
-    // Surrogates are no characters: after U+D7FF comes U+E000.
-    if (point < 0x10_ff_ff) return points.join('') + String.fromCodePoint(point === 0xd7_ff ? 0xe0_00 : point + 1);
-  }
-  return undefined;
 }

@@ -1,6 +1,7 @@
 /** Turns the port's queries into SQL, from declared fields only. */
 import type { Condition, Query, Scalar } from '../../ports/readStore.js';
-import { afterPrefix, conditionsOf } from '../readStoreRules.js';
+import { afterPrefix } from '../prefix.js';
+import { conditionsOf } from '../readStoreRules.js';
 import { sqlScalar } from './readStoreLayout.js';
 import type { Layout, SqlScalar } from './readStoreLayout.js';
 import { VALUE } from './sqlite.js';

@@ -1,7 +1,8 @@
 /** Records in SQLite: compare-and-set decided in the writer's transaction, so it holds across processes; reads on the main thread. */
 import type { Database } from 'better-sqlite3';
 import type { Records, StoredRecord } from '../../ports/readStore.js';
-import { afterPrefix, recordJson } from '../readStoreRules.js';
+import { afterPrefix } from '../prefix.js';
+import { recordJson } from '../readStoreRules.js';
 import type { RecordRequest } from './readStoreMessages.js';
 import { VALUE } from './sqlite.js';
 

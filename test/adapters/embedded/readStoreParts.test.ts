@@ -5,7 +5,7 @@ import { layoutOf } from '../../../src/adapters/embedded/readStoreLayout.js';
 import { openLink } from '../../../src/adapters/embedded/readStoreLink.js';
 import type { WriterRequest } from '../../../src/adapters/embedded/readStoreMessages.js';
 import { createPacker } from '../../../src/adapters/embedded/readStorePacker.js';
-import { afterPrefix } from '../../../src/adapters/readStoreRules.js';
+import { afterPrefix } from '../../../src/adapters/prefix.js';
 import { createWaiters } from '../../../src/adapters/embedded/readStoreWaiters.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { at, batch, doc, newCollection, rejectionOf } from '../../support/readStoreDocuments.js';
