@@ -2,16 +2,14 @@
 import { type Msg, NatsError, type Subscription, headers } from 'nats';
 import { type Bus, RemoteError, type Unsubscribe } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { payloadOf } from './busPayload.js';
+import { bodyOf, checkSubject, payloadOf } from './busPayload.js';
 import { connected } from './nats/connection.js';
 import { openAsking, openSigns } from './nats/signs.js';
 
-const MAX_PAYLOAD_BYTES = 1_000_000;
 /** Of what a handler's error says, UTF-16 code units. */
 const MAX_FAILURE_LENGTH = 300;
 const DRAIN_MS = 5_000;
 const PING_MS = 1_000;
-const SUBJECT = /^[\w-]+(?:\.[\w-]+)*$/;
 /** Header of a reply that says why there is none. */
 const FAILED = 'Gift-Failed';
 
@@ -30,7 +28,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
   const connection = await connected(url);
   const prefix = `gift.${logId}.`;
   const subjectOf = (subject: string): string => {
-    if (!SUBJECT.test(subject)) throw new TypeError(`${JSON.stringify(subject)} is not a subject`);
+    checkSubject(subject);
     return prefix + subject;
   };
   const running = new Set<Promise<void>>();
@@ -64,7 +62,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
 
   const answer = async (message: Msg, handler: (payload: never) => Promise<object>): Promise<void> => {
     try {
-      message.respond(encoded(await handler(received(message) as never)));
+      message.respond(bodyOf(await handler(received(message) as never)));
     } catch (error) {
       const reason = headers();
       reason.set(FAILED, failureText(error));
@@ -94,7 +92,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
     async request<R>(subject: string, payload: object, { timeoutMs }: { timeoutMs: number }): Promise<R> {
       const name = subjectOf(subject);
       refuseWhenClosed();
-      const body = encoded(payload);
+      const body = bodyOf(payload);
       try {
         const reply = await asking.request(name, subject, body, timeoutMs);
         const failed = reply.headers?.get(FAILED);
@@ -122,7 +120,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
     async publish(subject, payload) {
       const name = subjectOf(subject);
       refuseWhenClosed();
-      connection.publish(name, encoded(payload));
+      connection.publish(name, bodyOf(payload));
       await within(connection.flush(), 'NATS did not take the message');
     },
     async subscribe(subject, handler) {
@@ -150,12 +148,6 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
       return closing;
     },
   };
-}
-
-function encoded(payload: object): string {
-  const text = JSON.stringify(payload);
-  if (Buffer.byteLength(text) > MAX_PAYLOAD_BYTES) throw new RangeError(`a message of more than ${MAX_PAYLOAD_BYTES} bytes`);
-  return text;
 }
 
 /** What went wrong, as a header may say it. */

@@ -2,6 +2,7 @@
  * What members of the embedded bus say to each other: a header (JSON) and a body (the payload's JSON, never looked into on the way).
  * On a socket a frame is: its length and its header's length (4 bytes each, big endian), header, body; the first length counts all that follows it.
  */
+import { MAX_PAYLOAD_BYTES } from '../busPayload.js';
 
 /** Everything that is said; `i` numbers a question for whoever asked it, `s` is a subject, `q` a queue group, `m` a message for people. */
 export type Header =
@@ -19,8 +20,6 @@ export interface Frame {
   readonly body: string;
 }
 
-/** The most bytes a payload may have as JSON. */
-export const MAX_PAYLOAD_BYTES = 1_000_000;
 /** A longer frame can't come from a member. */
 const MAX_FRAME_BYTES = MAX_PAYLOAD_BYTES + 4_096;
 
@@ -55,7 +54,7 @@ export function encodeFrame({ header, body }: Frame): Buffer {
 }
 
 /** The stream of bytes can't be understood any more. */
-export class BrokenStreamError extends Error {
+class BrokenStreamError extends Error {
   override readonly name = 'BrokenStreamError';
 }
 

@@ -1,12 +1,11 @@
 /** One process's end of the embedded bus: its handlers, its open requests, whatever way its frames go at the moment. */
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { payloadOf } from '../busPayload.js';
-import { type Frame, type Header, MAX_PAYLOAD_BYTES } from './busFrames.js';
+import { bodyOf, checkSubject, payloadOf } from '../busPayload.js';
+import type { Frame, Header } from './busFrames.js';
 
 const DRAIN_MS = 5_000;
 const PING_MS = 1_000;
-const SUBJECT = /^[\w-]+(?:\.[\w-]+)*$/;
 
 /** The way to the hub. */
 export interface Link {
@@ -115,7 +114,7 @@ export function openMember(onError: (error: unknown) => void): Member {
 
   const answerTo = async ({ i: id, s: subject }: Extract<Header, { t: 'ask' }>, handler: Handler, body: string): Promise<void> => {
     try {
-      tell({ t: 'rep', i: id }, encode(await handler(received(body, subject))));
+      tell({ t: 'rep', i: id }, bodyOf(await handler(received(body, subject))));
     } catch (error) {
       tell({ t: 'err', i: id, m: error instanceof Error ? error.message : String(error) });
     }
@@ -148,7 +147,7 @@ export function openMember(onError: (error: unknown) => void): Member {
     async request<R>(subject: string, payload: object, { timeoutMs }: { timeoutMs: number }): Promise<R> {
       refuseWhenClosed();
       checkSubject(subject);
-      return payloadOf(await ask(subject, (i) => ({ t: 'req', i, s: subject }), encode(payload), timeoutMs), subject) as R;
+      return payloadOf(await ask(subject, (i) => ({ t: 'req', i, s: subject }), bodyOf(payload), timeoutMs), subject) as R;
     },
 
     async serve(subject, queue, handler) {
@@ -175,7 +174,7 @@ export function openMember(onError: (error: unknown) => void): Member {
     async publish(subject, payload) {
       refuseWhenClosed();
       checkSubject(subject);
-      const body = encode(payload);
+      const body = bodyOf(payload);
       const way = link !== undefined && link.congested() === undefined ? link : await within(PING_MS, passage());
       if (way === undefined) throw new UnavailableError('no connection to the bus');
       way.send({ header: { t: 'pub', s: subject }, body });
@@ -268,14 +267,4 @@ async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined
   } finally {
     clearTimeout(timer);
   }
-}
-
-function checkSubject(subject: string): void {
-  if (!SUBJECT.test(subject)) throw new TypeError(`not a subject: ${JSON.stringify(subject)}`);
-}
-
-function encode(payload: object): string {
-  const body = JSON.stringify(payload);
-  if (Buffer.byteLength(body) > MAX_PAYLOAD_BYTES) throw new RangeError(`a message of over ${MAX_PAYLOAD_BYTES} bytes`);
-  return body;
 }
