@@ -36,8 +36,6 @@ export interface ProjectorOptions {
   readonly logger: Logger;
   /** Names this process; see `LeaseOptions.holder`. */
   readonly holder: string;
-  /** Stops it as `close` does. */
-  readonly signal?: AbortSignal;
   /** Time of the lease in ms; default `LEASE_MS`. */
   readonly leaseMs?: number;
   /** How long a version that readers have left is kept, in ms; default one minute. */
@@ -58,7 +56,7 @@ export interface Projector {
 export async function startProjector(options: ProjectorOptions): Promise<Projector> {
   const { events, store, projections, logger, holder, leaseMs, retireMs = RETIRE_MS } = options;
   const closing = new AbortController();
-  const signal = options.signal === undefined ? closing.signal : AbortSignal.any([options.signal, closing.signal]);
+  const { signal } = closing;
   const pace = considerate(store.records);
   let units: readonly Unit[] | undefined;
   let seen: readonly ProjectionStatus[] = projections.map((projection) => unknownStatus(projection));

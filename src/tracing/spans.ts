@@ -11,7 +11,7 @@ export type Attribute = string | number | boolean;
 export interface SpanDescription {
   readonly name: string;
   /** OpenTelemetry's kind. Default `internal`. */
-  readonly kind?: 'internal' | 'server' | 'client' | 'producer' | 'consumer';
+  readonly kind?: 'internal' | 'server' | 'client' | 'consumer';
   readonly attributes?: Readonly<Record<string, Attribute>>;
   /** The `traceparent` that it follows. Absent: what runs now, or nothing. One that is none begins a trace. */
   readonly parent?: string | undefined;
