@@ -12,9 +12,9 @@ export function showProcesses(show: Exposition, read: () => ProcessStatus | unde
   const bySteps = (value: (step: StepStatus) => number) => (): readonly Sample[] => Array.from(read()?.steps ?? [], ([step, status]): Sample => [[step], value(status)]);
 
   show.gauge({ name: 'gift_process_leading', help: 'Whether the process managers of this process do the work (1) or stand by (0)' }, one(({ leading }) => (leading ? 1 : 0)));
-  show.gauge({ name: 'gift_process_open', help: 'Purchases and refunds with something left to do; shown by the process that leads' }, one(({ leading, open }) => (leading ? open : undefined)));
+  show.gauge({ name: 'gift_process_open', help: 'Purchases, refunds, disputes and the like with something left to do; shown by the process that leads' }, one(({ leading, open }) => (leading ? open : undefined)));
   show.gauge(
-    { name: 'gift_process_oldest_open_seconds', help: 'Age of the oldest purchase or refund with something left to do; shown by the process that leads' },
+    { name: 'gift_process_oldest_open_seconds', help: 'Age of the oldest purchase, refund, dispute or the like with something left to do; shown by the process that leads' },
     one(({ leading, oldestAt }) => (leading ? (oldestAt === undefined ? 0 : Math.max(0, (now() - Date.parse(oldestAt)) / 1000)) : undefined)),
   );
   show.gauge({ name: 'gift_process_in_flight', help: 'Work under way or waiting for its next attempt, by step', labels: ['step'] }, bySteps(({ inFlight }) => inFlight));
