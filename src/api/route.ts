@@ -37,7 +37,7 @@ export interface Call {
   readonly query: Readonly<Record<string, unknown>>;
   /** The validated body; `{}` where an optional one is absent. */
   readonly body: Readonly<Record<string, unknown>>;
-  /** Every relation asked for, each step of a dotted one included, in query and body; in the order of the route's table. */
+  /** Every relation asked for, each step of a dotted one included, in query and body; in the order asked for, the query first. */
   readonly embeds: readonly string[];
   /** The body's bytes as they came, where the route's body is signed; else empty. */
   readonly bytes: Buffer;
