@@ -4,6 +4,7 @@
  */
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
+import { printable, shortened } from '../callerWords.js';
 import type { Role } from '../domain/account.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Position } from '../ports/eventStore.js';
@@ -182,17 +183,11 @@ function embedsOf(route: Route, ctx: Context, body: unknown): readonly string[] 
   if (asked.length === 0) return NO_EMBEDS;
   const wanted = new Set<string>();
   for (const relation of asked) {
-    if (!known.includes(relation)) throw new HttpError('unknown_embed', { message: `Unknown embed: ${shortened(relation)}.` });
+    if (!known.includes(relation)) throw new HttpError('unknown_embed', { message: `Unknown embed: ${shortened(printable(relation))}.` });
     const steps = relation.split('.');
     for (let length = 1; length <= steps.length; length++) wanted.add(steps.slice(0, length).join('.'));
   }
   return [...wanted];
-}
-
-/** A caller's own word in a message: printable and bounded. */
-function shortened(text: string): string {
-  const printable = text.replaceAll(/[^\x20-\x7e]/g, '?');
-  return printable.length <= 64 ? printable : `${printable.slice(0, 64)}…`;
 }
 
 /** Runs a request that holds its key, and keeps or releases the key by what came of it. */

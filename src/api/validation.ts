@@ -1,6 +1,7 @@
 /** Validates bodies and queries by the very schemas that the description shows; faults are told in the reader's words (decisions 1). */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { shortened } from '../callerWords.js';
 import { HttpError } from './errors.js';
 import type { Schema } from './route.js';
 
@@ -96,9 +97,4 @@ function inWords({ keyword, instancePath, params }: ErrorObject): string {
     default:
       return `${subject} is not valid`;
   }
-}
-
-/** A caller's own word in a message: bounded, so that an error never grows with the request. */
-function shortened(name: string): string {
-  return name.length <= 64 ? name : `${name.slice(0, 64)}…`;
 }

@@ -1,4 +1,5 @@
 /** Times and days as auditors spell them: in a time zone, read once into UTC (decisions 11). */
+import { printable, shortened } from '../callerWords.js';
 
 /** The zone of days and of times without an offset, unless another is asked for. */
 export const DEFAULT_ZONE = 'Europe/London';
@@ -84,7 +85,7 @@ export function timeZone(name: string): TimeZone {
 export function pastInstant(zone: TimeZone, text: string, now: string): string {
   const last = zone.instant(text, 'last');
   if (last <= now) return last;
-  if (zone.instant(text, 'first') > now) throw new TimeError(`${shortened(text)} is still to come: it is ${now} now`);
+  if (zone.instant(text, 'first') > now) throw new TimeError(`${quoted(text)} is still to come: it is ${now} now`);
   return now;
 }
 
@@ -95,7 +96,7 @@ function clockOf(name: string): Intl.DateTimeFormat {
     });
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
-    throw new TimeError(`${shortened(name)} is not a time zone: give one such as Europe/London or UTC`);
+    throw new TimeError(`${quoted(name)} is not a time zone: give one such as Europe/London or UTC`);
   }
 }
 
@@ -109,11 +110,10 @@ function wallOf([year = '', month = '', day = '', hour = '00', minute = '00', se
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 function notATime(given: string): TimeError {
-  return new TimeError(`${shortened(given)} is not a time: give one such as 2026-05-04, 2026-05-04T12:30 or 2026-05-04T12:30:00Z`);
+  return new TimeError(`${quoted(given)} is not a time: give one such as 2026-05-04, 2026-05-04T12:30 or 2026-05-04T12:30:00Z`);
 }
 
-/** A caller's own word in a message: printable and bounded. */
-function shortened(text: string): string {
-  const printable = text.replaceAll(/[^\x20-\x7e]/g, '?');
-  return JSON.stringify(printable.length <= 40 ? printable : `${printable.slice(0, 40)}…`);
+/** A caller's own word in a message. */
+function quoted(text: string): string {
+  return JSON.stringify(shortened(printable(text), 40));
 }

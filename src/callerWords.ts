@@ -1,0 +1,11 @@
+/** A caller's own words, as messages repeat them. */
+
+/** Bounded, so that an error never grows with the request: `most` characters, default 64. */
+export function shortened(text: string, most = 64): string {
+  return text.length <= most ? text : `${text.slice(0, most)}…`;
+}
+
+/** Printable: what is not ASCII becomes `?`. */
+export function printable(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]/g, '?');
+}
