@@ -1,5 +1,5 @@
 /** Everything a decision about a gift needs, gathered from the streams: the gift, its purchase's payment, who owns it. */
-import { ownerByPhone, phoneAggregate, phoneStream } from '../domain/account.js';
+import { ownerByPhone, phoneStream, reservationAggregate } from '../domain/account.js';
 import type { AccountEvent } from '../domain/account.js';
 import { copyWith } from '../domain/copyWith.js';
 import { fold, type DomainEvent, type Happened } from '../domain/decider.js';
@@ -119,5 +119,5 @@ export function callerOf(catalogue: Pick<CatalogueView, 'current'>, gift: Pick<G
 
 async function ownerOfPhone(events: EventStore, hash: string, sentAt: string): Promise<string | undefined> {
   const history = await events.read(phoneStream(hash));
-  return ownerByPhone(fold(phoneAggregate, history as unknown as Happened<AccountEvent>[]), sentAt);
+  return ownerByPhone(fold(reservationAggregate, history as unknown as Happened<AccountEvent>[]), sentAt);
 }

@@ -147,9 +147,6 @@ export const reservationAggregate: Aggregate<Reservation, AccountEvent> = {
   },
 };
 
-/** A phone's stream is also who had the number when. */
-export const phoneAggregate = reservationAggregate;
-
 /** Whose it is now. */
 export function holderOf(reservation: Reservation): string | undefined {
   const last = reservation.at(-1);

@@ -1,6 +1,6 @@
 /** The read model `accounts`: users, clients, payment methods, usernames and phone numbers. A document's id is its stream's name. */
 import {
-  ACCOUNT_KINDS, type AccountEvent, type Client, type PaymentMethod, type PhoneHolder, type ReservationEvent, type User, evolveUser, phoneAggregate,
+  ACCOUNT_KINDS, type AccountEvent, type Client, type PaymentMethod, type PhoneHolder, type ReservationEvent, type User, evolveUser, reservationAggregate,
 } from '../domain/account.js';
 import { copyWith } from '../domain/copyWith.js';
 import type { Happened } from '../domain/decider.js';
@@ -63,7 +63,7 @@ export const accountsProjection: Projection<AccountDocument> = {
         return { entry: 'username', user_id: event.type === 'UsernameTaken' ? userOf(event) : null };
       case 'phone': {
         const holders = (document as PhoneDocument | undefined)?.holders ?? [];
-        return { entry: 'phone', holders: phoneAggregate.evolve(holders, event as unknown as Happened<AccountEvent>) };
+        return { entry: 'phone', holders: reservationAggregate.evolve(holders, event as unknown as Happened<AccountEvent>) };
       }
       default:
         throw new Error(`${event.type} stands in ${event.stream}, where no account is kept`);

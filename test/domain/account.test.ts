@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
-  type AccountEvent, type PhoneHolder, type User, accountStream, evolveUser, giveUpReservation, holderOf, ownerByPhone, phoneAggregate, phoneStream, takeReservation, usernameStream,
+  type AccountEvent, type PhoneHolder, type User, accountStream, evolveUser, giveUpReservation, holderOf, ownerByPhone, phoneStream, reservationAggregate, takeReservation, usernameStream,
 } from '../../src/domain/account.js';
 import { type Happened, fold } from '../../src/domain/decider.js';
 
@@ -17,7 +17,7 @@ test('streams are named by kind', () => {
 });
 
 test('a reservation tells who had it when', () => {
-  const holders = fold(phoneAggregate, [taken('a', 1), givenUp('a', 3), taken('b', 5)]);
+  const holders = fold(reservationAggregate, [taken('a', 1), givenUp('a', 3), taken('b', 5)]);
   assert.equal(holders, [{ user_id: 'a', from: at(1), to: at(3) }, { user_id: 'b', from: at(5) }]);
   assert.is(holderOf(holders), 'b');
   assert.is(holderOf(holders.slice(0, 1)), undefined);
@@ -25,19 +25,19 @@ test('a reservation tells who had it when', () => {
 });
 
 test('other events leave a reservation as it is', () => {
-  const holders = fold(phoneAggregate, [taken('a', 1)]);
-  assert.is(phoneAggregate.evolve(holders, { type: 'UserRetired', data: { reason: '' }, at: at(2) }), holders);
+  const holders = fold(reservationAggregate, [taken('a', 1)]);
+  assert.is(reservationAggregate.evolve(holders, { type: 'UserRetired', data: { reason: '' }, at: at(2) }), holders);
 });
 
 test('usernames are taken and given up by their owner only, once', () => {
   assert.equal(takeReservation('username', [], 'a'), [{ type: 'UsernameTaken', data: { user_id: 'a' } }]);
-  const holders = fold(phoneAggregate, [{ type: 'UsernameTaken', data: { user_id: 'a' }, at: at(1) }]);
+  const holders = fold(reservationAggregate, [{ type: 'UsernameTaken', data: { user_id: 'a' }, at: at(1) }]);
   assert.equal(takeReservation('username', holders, 'a'), []);
   assert.equal(giveUpReservation('username', holders, 'b'), []);
   assert.equal(giveUpReservation('username', holders, 'a'), [{ type: 'UsernameGivenUp', data: { user_id: 'a' } }]);
   assert.equal(takeReservation('phone', [], 'a'), [{ type: 'PhoneTaken', data: { user_id: 'a' } }]);
   assert.equal(giveUpReservation('phone', holders, 'a'), [{ type: 'PhoneGivenUp', data: { user_id: 'a' } }]);
-  assert.is(holderOf(fold(phoneAggregate, [{ type: 'UsernameTaken', data: { user_id: 'a' }, at: at(1) }, { type: 'UsernameGivenUp', data: { user_id: 'a' }, at: at(2) }])), undefined);
+  assert.is(holderOf(fold(reservationAggregate, [{ type: 'UsernameTaken', data: { user_id: 'a' }, at: at(1) }, { type: 'UsernameGivenUp', data: { user_id: 'a' }, at: at(2) }])), undefined);
 });
 
 test('what was sent to a number belongs to who had it then, else to the first who has it later', () => {
