@@ -9,6 +9,7 @@ import { buildOf, sameVersion } from './projections/builds.js';
 import { checkpointName, type Projection } from './projections/projection.js';
 import { unkeptOf } from './projections/unkept.js';
 import { PROJECTIONS } from './readModels.js';
+import { within } from './within.js';
 
 /** A projection counts as caught up when it reaches the log's end, as it was when asked, within this time, milliseconds. */
 const CATCH_UP_MS = 500;
@@ -18,10 +19,8 @@ const DEADLINE_MS = 2_000;
 export function readinessOf({ events, store, bus }: Engines, config: Pick<Config, 'payments' | 'notifications'>, projections: readonly Projection[] = PROJECTIONS): Readiness {
   const simulated = (['payments', 'notifications'] as const).filter((provider) => config[provider] === 'simulated');
   const asked = async (part: string, ask: () => Promise<PartHealth>): Promise<[string, PartHealth]> => {
-    const late = new Promise<PartHealth>((resolve) => {
-      setTimeout(() => resolve({ ready: false, detail: 'does not answer' }), DEADLINE_MS).unref();
-    });
-    return [part, await Promise.race([ask().catch(() => ({ ready: false, detail: 'cannot be reached' })), late])];
+    const answer = ask().catch(() => ({ ready: false, detail: 'cannot be reached' }));
+    return [part, await within(answer, DEADLINE_MS, () => ({ ready: false, detail: 'does not answer' }))];
   };
   const engine = (part: { readonly engine: string; ping(): Promise<void> }) => async (): Promise<PartHealth> => {
     await part.ping();

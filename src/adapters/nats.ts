@@ -2,6 +2,7 @@
 import { type Msg, NatsError, type Subscription, headers } from 'nats';
 import { type Bus, RemoteError, type Unsubscribe } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { within } from '../within.js';
 import { bodyOf, checkSubject, payloadOf } from './busPayload.js';
 import { connected } from './nats/connection.js';
 import { openAsking, openSigns } from './nats/signs.js';
@@ -80,11 +81,19 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
     };
   };
 
+  /** What was sent has come to the server. @throws UnavailableError saying `otherwise` */
+  const flushed = async (otherwise: string): Promise<void> => {
+    const failed = (cause?: unknown): never => {
+      throw new UnavailableError(otherwise, { outcomeUnknown: true, cause });
+    };
+    await within(connection.flush().catch(failed), PING_MS, () => failed());
+  };
+
   const close = async (): Promise<void> => {
     for (const subscription of subscriptions) subscription.unsubscribe();
     asking.end(new UnavailableError('the bus was closed before an answer came', { outcomeUnknown: true }));
-    await Promise.race([Promise.all(running), late(DRAIN_MS)]);
-    await Promise.race([connection.drain().catch(() => connection.close()), late(PING_MS).then(() => connection.close())]);
+    await within(Promise.all(running), DRAIN_MS, () => undefined);
+    await within(connection.drain().catch(() => connection.close()), PING_MS, () => connection.close());
   };
 
   return {
@@ -121,7 +130,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
       const name = subjectOf(subject);
       refuseWhenClosed();
       connection.publish(name, bodyOf(payload));
-      await within(connection.flush(), 'NATS did not take the message');
+      await flushed('NATS did not take the message');
     },
     async subscribe(subject, handler) {
       const name = subjectOf(subject);
@@ -141,7 +150,7 @@ export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Prom
     },
     async ping() {
       refuseWhenClosed();
-      await within(connection.flush(), 'NATS does not answer');
+      await flushed('NATS does not answer');
     },
     close() {
       closing ??= close();
@@ -163,18 +172,4 @@ function failureIn(header: string): string {
   } catch {
     return 'the other side failed to answer';
   }
-}
-
-async function late(ms: number): Promise<void> {
-  await new Promise((resolve) => {
-    setTimeout(resolve, ms).unref();
-  });
-}
-
-async function within(work: Promise<void>, message: string): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new UnavailableError(message, { outcomeUnknown: true })), PING_MS);
-    const failed = (cause: unknown): void => reject(new UnavailableError(message, { outcomeUnknown: true, cause }));
-    void work.then(resolve, failed).finally(() => clearTimeout(timer));
-  });
 }

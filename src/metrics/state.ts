@@ -6,6 +6,7 @@ import { buildOf, keptBuild, sameVersion } from '../projections/builds.js';
 import { lagBehind } from '../projections/lag.js';
 import { checkpointName, type Projection } from '../projections/projection.js';
 import { listQuarantined } from '../projections/quarantine.js';
+import { within } from '../within.js';
 import type { Exposition, MetricText, Sample } from './exposition.js';
 import { parkedWork } from './parkedWork.js';
 
@@ -41,7 +42,7 @@ export function showState(show: Exposition, { engines, projections, processes }:
   const parked = parkedWork(events);
 
   const answers = async ([part, one]: readonly [string, { readonly engine: string; ping(): Promise<void> }]): Promise<Sample> => {
-    const up = await within(one.ping().then(() => 1)).catch(() => 0);
+    const up = await orElse(one.ping().then(() => 1), 0);
     return [[part, one.engine], up];
   };
 
@@ -80,9 +81,9 @@ export function showState(show: Exposition, { engines, projections, processes }:
     const [up, states, waiting, lag] = await Promise.all([
       Promise.all(parts.map(answers)),
       // What can't be measured is not shown as healthy: it is not shown at all, and `up` says why.
-      Promise.all(projections.flatMap((one) => projectionSamples(one).map((samples) => within(samples).catch(() => undefined)))),
-      within(parked()).catch(() => new Map<string, number>()),
-      within(processLag()).catch(() => []),
+      Promise.all(projections.flatMap((one) => projectionSamples(one).map((samples) => orElse(samples, undefined)))),
+      orElse(parked(), new Map<string, number>()),
+      orElse(processLag(), []),
     ]);
     const known = states.filter((state) => state !== undefined);
     return {
@@ -104,16 +105,7 @@ export function showState(show: Exposition, { engines, projections, processes }:
   for (const key of Object.keys(TEXTS) as (keyof typeof TEXTS)[]) show.gauge(TEXTS[key], async () => (await recent())[key]);
 }
 
-/** @throws Error when it takes too long. What it then still does is of no interest to anybody. */
-async function within<T>(work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('late')), DEADLINE_MS);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-    work.catch(() => undefined);
-  }
+/** What it gives, or `otherwise` where it fails or takes too long. */
+async function orElse<T, O>(work: Promise<T>, otherwise: O): Promise<T | O> {
+  return within(work.catch(() => otherwise), DEADLINE_MS, () => otherwise);
 }

@@ -4,7 +4,7 @@ import { giftStream } from '../domain/gift.js';
 import { type GiftsPurchased, issueGifts } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
-import { pause } from '../projections/lease.js';
+import { within } from '../within.js';
 import { charge, type ChargeDeps } from './chargeStep.js';
 import type { Contact } from './notification.js';
 import { parkLateMoneyAs } from './lateMoney.js';
@@ -261,9 +261,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     }
   } finally {
     stop();
-    const late = new AbortController();
-    await Promise.race([Promise.all(Object.values(pools).map((pool) => pool.stop())), pause(FINISH_MS, late.signal)]);
-    late.abort();
+    await within(Promise.all(Object.values(pools).map((pool) => pool.stop())), FINISH_MS, () => undefined);
     tally.end();
     await save();
   }

@@ -5,6 +5,7 @@
 import type * as Api from '@opentelemetry/api';
 import type { Context, DiagLogger, Link, Span as OtelSpan, SpanContext } from '@opentelemetry/api';
 import type { Logger } from 'pino';
+import { within } from '../within.js';
 import { exportersWanted } from './exporters.js';
 import { type Span, type SpanDescription, switchTracing, type Tracing } from './spans.js';
 
@@ -43,12 +44,8 @@ export async function startTelemetry({ version, logger }: TelemetryOptions): Pro
   return {
     async close() {
       switchTracing(undefined);
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, FLUSH_MS);
-      });
-      await Promise.race([late, sdk.shutdown().catch((error: unknown) => logger.warn({ err: error }, 'the last traces could not be sent'))]);
-      clearTimeout(timer);
+      const sent = sdk.shutdown().catch((error: unknown) => logger.warn({ err: error }, 'the last traces could not be sent'));
+      await within(sent, FLUSH_MS, () => undefined);
       for (const part of [api.trace, api.context, api.propagation, api.diag]) part.disable();
     },
   };

@@ -1,6 +1,7 @@
 /** One process's end of the embedded bus: its handlers, its open requests, whatever way its frames go at the moment. */
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { within } from '../../within.js';
 import { bodyOf, checkSubject, payloadOf } from '../busPayload.js';
 import type { Frame, Header } from './busFrames.js';
 
@@ -175,7 +176,7 @@ export function openMember(onError: (error: unknown) => void): Member {
       refuseWhenClosed();
       checkSubject(subject);
       const body = bodyOf(payload);
-      const way = link !== undefined && link.congested() === undefined ? link : await within(PING_MS, passage());
+      const way = link !== undefined && link.congested() === undefined ? link : await within(passage(), PING_MS, () => undefined);
       if (way === undefined) throw new UnavailableError('no connection to the bus');
       way.send({ header: { t: 'pub', s: subject }, body });
     },
@@ -243,7 +244,7 @@ export function openMember(onError: (error: unknown) => void): Member {
       for (const subject of listeners.keys()) tell({ t: 'unsub', s: subject });
       services.clear();
       listeners.clear();
-      await within(DRAIN_MS, Promise.all(running));
+      await within(Promise.all(running), DRAIN_MS, () => undefined);
       for (const entry of open.values()) entry.settle(new UnavailableError('the bus is closed', { outcomeUnknown: entry.sent }));
     },
   };
@@ -256,15 +257,4 @@ function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value
     resolve = done;
   });
   return { promise, resolve };
-}
-
-/** What the promise gives, or `undefined` when it takes longer. */
-async function within<T>(ms: number, promise: Promise<T>): Promise<T | undefined> {
-  const late = deferred<undefined>();
-  const timer = setTimeout(() => late.resolve(undefined), ms);
-  try {
-    return await Promise.race([promise, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,6 +1,7 @@
 /** The log's id: an event in a stream of its own, written once. */
 import { randomUUID } from 'node:crypto';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { within } from '../../within.js';
 import type { AppendTarget } from './appends.js';
 import { withRetries } from './attempts.js';
 import { AccessRefusedError, failureOf } from './failures.js';
@@ -29,7 +30,7 @@ export interface LogOptions extends AppendTarget {
 export async function establishLog({ version, timeoutMs, appender, reads }: LogOptions): Promise<string> {
   const over = (): boolean => false;
   try {
-    refuseWhenOld(await withRetries(async () => within(timeoutMs, version()), over));
+    refuseWhenOld(await withRetries(async () => askedVersion(version, timeoutMs), over));
     return await withRetries(async () => (await logIdOf(reads)) ?? begin(), over);
   } catch (error) {
     if (error instanceof AccessRefusedError) throw new EventStoreDbError(error.message, { cause: error });
@@ -59,16 +60,12 @@ function refuseWhenOld(version: string): void {
   throw new EventStoreDbError(`EventStoreDB ${version} is too old: use ${LEAST_VERSION.join('.')} or later`);
 }
 
-async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new UnavailableError(`EventStoreDB did not answer within ${ms} ms`)), ms);
-  });
+async function askedVersion(version: LogOptions['version'], ms: number): Promise<string> {
   try {
-    return await Promise.race([answer, late]);
+    return await within(version(), ms, () => {
+      throw new UnavailableError(`EventStoreDB did not answer within ${ms} ms`);
+    });
   } catch (error) {
     throw failureOf(error, {});
-  } finally {
-    clearTimeout(timer);
   }
 }
