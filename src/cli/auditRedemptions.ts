@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { csvLine } from '../audit/csv.js';
 import { REDEMPTION_COLUMNS, type RedemptionRecord, readRedemptions, redemptionRow, unknownTo } from '../audit/redemptions.js';
 import type { Position } from '../ports/eventStore.js';
-import { shareOf } from '../projections/rebuildProgress.js';
+import { shareOf } from '../projections/share.js';
 import { withLog } from './engines.js';
 import { accessRequest, cliAccess, outputOptions, reasonOf } from './exports.js';
 import { progressBar } from './progress.js';

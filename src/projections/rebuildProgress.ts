@@ -1,6 +1,7 @@
 /** How far a rebuild has come: counted while it runs, and told in a record, so that it can be seen from anywhere and is known when it goes on. */
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
+import { shareOf } from './share.js';
 import type { Unit } from './unit.js';
 
 /** Rates are of the last so many ms. */
@@ -117,15 +118,4 @@ async function countedTo(events: EventStore, { stored, projection: { types } }: 
     if (batch.position >= stored) break;
   }
   return count;
-}
-
-/**
- * How much of the log lies up to a position, 0 to 1. Positions of every engine are decimal numbers that grow evenly enough to show how far one is; nothing else may
- * depend on that. `undefined` where they are none.
- */
-export function shareOf(position: Position | undefined, end: Position | undefined): number | undefined {
-  if (end === undefined) return 1;
-  if (position === undefined) return 0;
-  const share = Number(position) / Number(end);
-  return Number.isFinite(share) ? Math.min(1, share) : undefined;
 }

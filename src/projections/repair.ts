@@ -8,9 +8,9 @@ import { foldSome } from './foldSome.js';
 import { paced, type Pace } from './pace.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import type { RebuildDeps } from './rebuild.js';
-import { shareOf } from './rebuildProgress.js';
 import { placeOrder, type RepairOrder, type RepairOutcome } from './repairOrders.js';
 import { seeThrough } from './seeThrough.js';
+import { shareOf } from './share.js';
 import { atMostBytes } from './writer.js';
 
 /** Documents that one order names, and their bytes at most. */

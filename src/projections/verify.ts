@@ -12,7 +12,8 @@ import { foldSome } from './foldSome.js';
 import { lagBehind } from './lag.js';
 import { paced, type Pace } from './pace.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
-import { progressOf, type RebuildProgress, shareOf } from './rebuildProgress.js';
+import { progressOf, type RebuildProgress } from './rebuildProgress.js';
+import { shareOf } from './share.js';
 import { openUnit } from './unit.js';
 
 /** Documents read at once; and while requests are answered, which reading and comparing hold up. */
