@@ -1,7 +1,8 @@
 /** Runs the process managers: of several processes the one with the lease works, the others stand by. */
 import { randomUUID } from 'node:crypto';
+import { pause } from '../pause.js';
 import type { Records } from '../ports/readStore.js';
-import { acquireLease, LEASE_MS, pause } from '../projections/lease.js';
+import { acquireLease, LEASE_MS } from '../projections/lease.js';
 import { processCheckpoints } from './checkpoint.js';
 import { PATIENCE, type Patience } from './retry.js';
 import { type SessionDeps, workThrough } from './session.js';

@@ -4,8 +4,8 @@
  * over when the record has not changed for the lease's time, a holder gives up when its last renewal is that long ago. Only of a process of the same
  * machine that is seen to have ended nobody waits for the end of its time.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { pause } from '../pause.js';
 import type { Records } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { hasEnded, processLife } from './processLife.js';
@@ -209,12 +209,4 @@ function hold(
       }
     },
   };
-}
-
-/** Resolves after `ms`, or at once when aborted. */
-export async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return;
-  await sleep(ms, undefined, { signal }).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
 }

@@ -9,11 +9,12 @@
  *   missing as unavailable (`readModel.ts`).
  */
 import type { Logger } from 'pino';
+import { pause } from '../pause.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { lead } from './leading.js';
-import { acquireLease, pause, type Lease } from './lease.js';
+import { acquireLease, type Lease } from './lease.js';
 import { considerate } from './pace.js';
 import type { Projection } from './projection.js';
 import { readStatus, statusOf, unknownStatus, type ProjectionStatus } from './status.js';

@@ -3,11 +3,12 @@
  * and handed over to the leading projector once it has caught up, which swaps it in. One rebuild of a projection at a time: whoever builds holds a lease.
  */
 import type { Logger } from 'pino';
+import { pause } from '../pause.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore, StoredRecord } from '../ports/readStore.js';
 import { asBuild, buildOf, buildText, formerOf, nextNumber, putRebuild, REBUILDS, rebuildOf, sameVersion, type Rebuild } from './builds.js';
 import { FEW_DIRTY, runFeed } from './feed.js';
-import { type Lease, LeaseHeldError, pause, seizeLease } from './lease.js';
+import { type Lease, LeaseHeldError, seizeLease } from './lease.js';
 import { paced, type Pace } from './pace.js';
 import type { Projection } from './projection.js';
 import { progressOf, type RebuildProgress, tellProgress } from './rebuildProgress.js';

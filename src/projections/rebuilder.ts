@@ -1,7 +1,7 @@
 /** Carries out the rebuilds that were asked for without anybody who builds them (`POST /ops/projections/{name}/rebuild`): in any process with the role projector. */
+import { pause } from '../pause.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { REBUILDS, sameVersion, type Rebuild } from './builds.js';
-import { pause } from './lease.js';
 import { considerate } from './pace.js';
 import type { Projection } from './projection.js';
 import { build, RebuildRefusedError, seizeBuilding, type RebuildDeps } from './rebuild.js';

@@ -1,8 +1,9 @@
 /** Swapping builds in, and dropping those that nobody needs any more. Only the leading projector does either. */
 import type { Logger } from 'pino';
+import { pause } from '../pause.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { buildOf, keptFormer, putFormer, putRebuild, rankOf, rebuildOf, sameVersion, type Rebuild } from './builds.js';
-import { type Lease, pause } from './lease.js';
+import type { Lease } from './lease.js';
 import { checkpointName } from './projection.js';
 import { forgetQuarantined } from './quarantine.js';
 import type { Unit } from './unit.js';

@@ -4,11 +4,12 @@
  * Where none does, readers see it as it was left: writes wait for it in vain (a second), reads that send `Gift-Position` get 503, and readiness, status and log say so.
  */
 import type { Logger } from 'pino';
+import { pause } from '../pause.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { buildText, foldOf, rankOf, sameVersion } from './builds.js';
 import { runFeed } from './feed.js';
-import { acquireLease, pause } from './lease.js';
+import { acquireLease } from './lease.js';
 import type { Projection } from './projection.js';
 import { openUnit, type Unit } from './unit.js';
 
