@@ -2,11 +2,11 @@
 import type { Logger } from 'pino';
 import { noteUndelivered } from '../commands/noteDelivery.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { type CallbackReader, type DeliveryNews, replyOf, SignatureError, TWILIO_CALLBACK_PATH } from '../workers/notifications/callbacks.js';
+import { type CallbackReader, type DeliveryNews, replyOf, TWILIO_CALLBACK_PATH } from '../workers/notifications/callbacks.js';
 import { tellingKey } from '../workers/messages.js';
 import type { Ledger } from '../workers/notifications/ledger.js';
-import { HttpError } from './errors.js';
-import { forgeryCount } from './forgeries.js';
+import { SignatureError } from '../workers/signature.js';
+import { refuseForgeries } from './forgeries.js';
 import type { Call, Route, Schema } from './route.js';
 
 /** What the route works with. */
@@ -50,16 +50,14 @@ const ANSWER: Schema = {
 
 /** The route. */
 export function twilioWebhookRoutes({ events, read, ledger, logger, now }: TwilioWebhookDeps): Route[] {
-  const countForgery = forgeryCount();
+  const refuseForgery = refuseForgeries(logger);
 
   const news = async (call: Call): Promise<DeliveryNews | undefined> => {
     try {
       return read({ signature: call.header('x-twilio-signature') ?? '', query: call.rawQuery, body: call.bytes.toString('utf8') });
     } catch (error) {
-      if (!(error instanceof SignatureError)) throw error;
-      await countForgery(call.address);
-      logger.warn({ req: call.requestId }, 'a callback with a bad signature was refused');
-      throw new HttpError('invalid_signature');
+      if (error instanceof SignatureError) return refuseForgery(call, error);
+      throw error;
     }
   };
 

@@ -3,9 +3,10 @@ import type { Logger } from 'pino';
 import { notePaymentNews, PROVIDER_USER } from '../commands/notePaymentNews.js';
 import type { PaymentQuestions } from '../commands/paymentAction.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { type EventReader, MalformedEventError, type OtherMessage, SignatureError, type ToldNews } from '../workers/payments/providerEvents.js';
+import { type EventReader, MalformedEventError, type OtherMessage, type ToldNews } from '../workers/payments/providerEvents.js';
+import { SignatureError } from '../workers/signature.js';
 import { HttpError } from './errors.js';
-import { forgeryCount } from './forgeries.js';
+import { refuseForgeries } from './forgeries.js';
 import type { Answer, Call, Route, Schema } from './route.js';
 
 /** What the route works with. */
@@ -59,17 +60,13 @@ const BODY_EXAMPLE = {
 
 /** The route. */
 export function webhookRoutes(deps: WebhookDeps): Route[] {
-  const countForgery = forgeryCount();
+  const refuseForgery = refuseForgeries(deps.logger);
 
   const read = async (call: Call): Promise<ToldNews | OtherMessage> => {
     try {
       return deps.read(call.bytes, call.header('stripe-signature') ?? '');
     } catch (error) {
-      if (error instanceof SignatureError) {
-        await countForgery(call.address);
-        deps.logger.warn({ req: call.requestId, cause: error.message }, 'a webhook with a bad signature was refused');
-        throw new HttpError('invalid_signature');
-      }
+      if (error instanceof SignatureError) return refuseForgery(call, error);
       if (!(error instanceof MalformedEventError)) throw error;
       deps.logger.error({ req: call.requestId, cause: error.message }, 'a webhook of Stripe could not be understood');
       throw new HttpError('invalid_event');

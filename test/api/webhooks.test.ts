@@ -7,7 +7,7 @@ import { webhookRoutes } from '../../src/api/webhooks.js';
 import { paymentQuestions } from '../../src/commands/paymentAction.js';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../src/ports/bus.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import { SignatureError } from '../../src/workers/payments/providerEvents.js';
+import { SignatureError } from '../../src/workers/signature.js';
 import { stripeEvents } from '../../src/workers/payments/stripeEvents.js';
 import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
 import { startService } from '../support/service.js';

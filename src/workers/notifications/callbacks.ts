@@ -1,6 +1,7 @@
 /** What Twilio tells by itself of a message that it has taken (https://www.twilio.com/docs/messaging/guides/track-outbound-message-status), once its signature is verified. */
 import { giftIdOf } from '../../domain/giftIds.js';
 import type { SendReply, SendRequest } from '../messages.js';
+import { SignatureError } from '../signature.js';
 
 /** Where it is told, under the service's address; the query names the gift, and which telling of its receiver it is. */
 export const TWILIO_CALLBACK_PATH = '/webhooks/twilio';
@@ -19,11 +20,6 @@ export interface DeliveryNews {
   readonly messageId: string;
   /** `taken`: Twilio has it, or it has arrived; else why it was not delivered. */
   readonly outcome: 'taken' | { readonly failed: string };
-}
-
-/** What is told is not signed by Twilio with our token. */
-export class SignatureError extends Error {
-  override readonly name = 'SignatureError';
 }
 
 /** Reads a callback: `undefined` where it says nothing that matters. @throws SignatureError */

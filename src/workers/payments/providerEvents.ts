@@ -18,11 +18,6 @@ export interface OtherMessage {
   readonly type: string;
 }
 
-/** The signature is not the provider's, or too old. Nothing of the message can be trusted. */
-export class SignatureError extends Error {
-  override readonly name = 'SignatureError';
-}
-
 /** The provider signed it, and it does not say what it should. Names the field, never its value. */
 export class MalformedEventError extends Error {
   override readonly name = 'MalformedEventError';

@@ -2,7 +2,8 @@
 import { Ajv } from 'ajv';
 import Stripe from 'stripe';
 import type { PaymentNews } from '../../domain/paymentNews.js';
-import { type EventReader, MalformedEventError, SignatureError, type ToldNews } from './providerEvents.js';
+import { SignatureError } from '../signature.js';
+import { type EventReader, MalformedEventError, type ToldNews } from './providerEvents.js';
 import { codeOf, GAVE_NOTHING } from './stripeClient.js';
 
 /** A message signed longer ago than this, seconds, may be a replay. */
