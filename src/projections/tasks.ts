@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { ReadStore } from '../ports/readStore.js';
+import { within } from '../within.js';
 
 /** How often a task says that it lives, in ms. */
 const TELL_MS = 1_000;
@@ -46,7 +47,7 @@ export class TaskRunningError extends Error {
 export interface Tasks {
   /**
    * Begins one. `work` tells now and then how far it is. An error's message becomes the task's failure where `explains` says that it is meant to be shown.
-   * @returns the task as it stands after `waitMs` at most. @throws TaskRunningError, UnavailableError
+   * @returns the task as it stands after `waitMs` at most. @throws TaskRunningError, UnavailableError; within that time, what `work` fails with where `explains` does not know it
    */
   begin<R>(asked: Pick<Task, 'kind' | 'projection' | 'by' | 'reason'>, work: (signal: AbortSignal, tell: (share: number) => void) => Promise<R>, options: { readonly waitMs: number; readonly explains: (error: unknown) => boolean }): Promise<Task<R>>;
   /** The last one of its kind; `undefined`: none is known. @throws UnavailableError */
@@ -106,8 +107,10 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
         (result) => (task = closing.signal.aborted ? { ...task, state: 'interrupted' } : { ...task, state: 'done', result, progress: 1 }),
         (error: unknown) => {
           const known = explains(error);
-          if (!known && !closing.signal.aborted) unforeseen = { error };
-          if (!known && !closing.signal.aborted) logger.error({ err: error, task: asked.kind, projection: asked.projection }, 'a task failed');
+          if (!known && !closing.signal.aborted) {
+            unforeseen = { error };
+            logger.error({ err: error, task: asked.kind, projection: asked.projection }, 'a task failed');
+          }
           const failure = known && error instanceof Error ? error.message : 'it failed: see the log of the service';
           task = closing.signal.aborted ? { ...task, state: 'interrupted' } : { ...task, state: 'failed', failure };
         },
@@ -119,9 +122,7 @@ export function openTasks(store: Pick<ReadStore, 'records'>, logger: Logger, now
         running.delete(done);
       });
       running.add(done);
-      let timer: NodeJS.Timeout | undefined;
-      await Promise.race([done, new Promise<void>((resolve) => (timer = setTimeout(resolve, waitMs)))]);
-      clearTimeout(timer);
+      await within(done, waitMs, () => undefined);
       if (unforeseen !== undefined) throw unforeseen.error;
       return task;
     },

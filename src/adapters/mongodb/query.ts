@@ -1,7 +1,8 @@
 /** Turns the port's queries into MongoDB's, from declared fields only. */
 import type { Filter, Sort } from 'mongodb';
 import type { Condition, Query, Scalar } from '../../ports/readStore.js';
-import { afterPrefix, conditionsOf } from '../readStoreRules.js';
+import { afterPrefix } from '../prefix.js';
+import { conditionsOf } from '../readStoreRules.js';
 import type { Layout, MongoDocument } from './layout.js';
 import { keyOf } from './layout.js';
 
