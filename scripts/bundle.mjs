@@ -26,7 +26,6 @@ const PACKAGES = new Set([
   '@mapbox/tilebelt',
   'ajv',
   'ajv-formats',
-  'cockatiel',
   'escape-html',
   'find-my-way',
   'ipaddr.js',

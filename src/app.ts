@@ -36,7 +36,7 @@ export interface App {
   readonly healthUrl: string | undefined;
   /** The log's id. */
   readonly logId: string;
-  /** Takes no new requests, finishes those under way, releases everything: within 10 s. */
+  /** Takes no new connections, finishes the requests under way, releases everything: within 10 s. */
   close(): Promise<void>;
 }
 
@@ -53,7 +53,7 @@ export const VERSION = (JSON.parse(readFileSync(new URL('package.json', PACKAGE_
 
 /**
  * Starts what the roles say. Whatever fails to start closes what was opened before.
- * @throws DataFileError, EngineError, or the listener's error (a port that is taken)
+ * @throws DataFileError, EngineError, the listener's error (a port that is taken), UnavailableError, or what SQLite or the file system says of a file: `startFailure` has words for them
  */
 export async function startApp(config: Config, logger: Logger, { projections = PROJECTIONS, through = (engines) => engines }: AppOptions = {}): Promise<App> {
   const open = resources();

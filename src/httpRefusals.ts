@@ -27,7 +27,7 @@ export interface Refusals {
   admits(request: IncomingMessage, response: ServerResponse): boolean;
   /** Answers and ends the connection once all admitted requests are answered that came whole; the first refusal of a connection counts. */
   refuse(connection: Duplex, as: RefusedAs): void;
-  /** Makes the answer to the latest request of a connection its last, and says so in it; where that has begun already, nothing changes. What comes behind it is not admitted. */
+  /** Makes the answer to the latest request of a connection its last, and says so in it unless it has begun already. What comes behind it is not admitted. */
   end(connection: Duplex): void;
   /** Closes the connections that are only kept for the other side to read its refusal. */
   closeAnswered(): void;
@@ -82,9 +82,10 @@ export function refusals(): Refusals {
     },
     end(connection) {
       const response = latest.get(connection)?.response;
-      if (response === undefined || response.headersSent) return;
-      response.shouldKeepAlive = false;
+      if (response === undefined || isSent(response)) return;
       ending.add(connection);
+      if (response.headersSent) onceSent(response, () => connection.end());
+      else response.shouldKeepAlive = false;
     },
     closeAnswered() {
       for (const connection of refused) if (connection.writableFinished) connection.destroy();

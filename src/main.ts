@@ -43,7 +43,7 @@ try {
 }
 
 function stop(signal: 'SIGTERM' | 'SIGINT'): void {
-  // Nothing has been accepted yet.
+  // What it may have begun already is finished by whoever starts next, as after any kill.
   if (app === undefined) process.exit(128 + constants.signals[signal]);
   if (stopping) return;
   stopping = true;

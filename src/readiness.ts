@@ -6,6 +6,7 @@ import type { PartHealth, Readiness } from './api/health.js';
 import type { Config } from './config.js';
 import type { Engines } from './engines.js';
 import { buildOf, sameVersion } from './projections/builds.js';
+import { UnavailableError } from './ports/unavailable.js';
 import { checkpointName, type Projection } from './projections/projection.js';
 import { unkeptOf } from './projections/unkept.js';
 import { PROJECTIONS } from './readModels.js';
@@ -19,7 +20,7 @@ const DEADLINE_MS = 2_000;
 export function readinessOf({ events, store, bus }: Engines, config: Pick<Config, 'payments' | 'notifications'>, projections: readonly Projection[] = PROJECTIONS): Readiness {
   const simulated = (['payments', 'notifications'] as const).filter((provider) => config[provider] === 'simulated');
   const asked = async (part: string, ask: () => Promise<PartHealth>): Promise<[string, PartHealth]> => {
-    const answer = ask().catch(() => ({ ready: false, detail: 'cannot be reached' }));
+    const answer = ask().catch((error: unknown) => ({ ready: false, detail: (error instanceof UnavailableError ? error.told : undefined) ?? 'cannot be reached' }));
     return [part, await within(answer, DEADLINE_MS, () => ({ ready: false, detail: 'does not answer' }))];
   };
   const engine = (part: { readonly engine: string; ping(): Promise<void> }) => async (): Promise<PartHealth> => {

@@ -35,7 +35,8 @@ export async function openScratch(dataDir: string): Promise<Scratch> {
     const store = open.add(await openEmbeddedReadStore({ dir }), (one) => one.close());
     return { store, close: () => open.close() };
   } catch (error) {
-    await open.close();
+    // What went wrong first is what is told.
+    await open.close().catch(() => undefined);
     throw error;
   }
 }

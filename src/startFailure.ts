@@ -11,11 +11,12 @@ export function startFailure(error: unknown, config: Pick<Config, 'dataDir' | 'h
   const portSetting = config.roles.has('api') && port === config.port ? 'PORT' : 'METRICS_PORT';
   if (code === 'EADDRINUSE') return `port ${port} of ${config.host} is taken: set ${portSetting} to a free one`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `HOST ${config.host} is not an address of this machine`;
-  if (code === 'EACCES') return port === undefined ? `no permission: check DATA_DIR (${config.dataDir})` : `no permission to listen on port ${port}: set ${portSetting} to another one`;
+  if (code === 'EACCES' && port !== undefined) return `no permission to listen on port ${port}: set ${portSetting} to another one`;
+  if (code === 'EACCES') return `no permission${path === undefined ? '' : ` for ${path}`}: check DATA_DIR (${config.dataDir})`;
   // Of the disk: a file of ours that can't be used, in the engine's words or the system's.
   const engine = error instanceof UnavailableError ? ((error.cause as { readonly code?: unknown } | undefined)?.code ?? '') : code;
   if (typeof engine === 'string' && engine.startsWith('SQLITE_')) return `${(error as Error).message}: ${remedyOf(engine)} (DATA_DIR is ${config.dataDir})`;
-  if (path !== undefined) return `${(error as Error).message}: check DATA_DIR (${config.dataDir})`;
+  if (path?.startsWith(config.dataDir) === true) return `${(error as Error).message}: check DATA_DIR (${config.dataDir})`;
   return undefined;
 }
 

@@ -6,7 +6,6 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { suite } from 'uvu';
 import { startApp } from '../src/app.js';
@@ -123,12 +122,16 @@ test('without the key that its log was made with it does not start, and makes up
 });
 
 test('SIGTERM before it has started ends it at once, by itself: the first process of a container hears of no signal that it does not handle', async ({ dir }) => {
-  const child = spawn(process.execPath, [MAIN], { env: { ...cleanEnv(), DATA_DIR: dir, PORT: '0' }, stdio: ['ignore', 'pipe', 'inherit'] });
+  // It waits for a bus that accepts and is silent.
+  const silent = createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const { port } = silent.address() as AddressInfo;
+  const child = spawn(process.execPath, [MAIN], { env: { ...cleanEnv(), DATA_DIR: dir, PORT: '0', NATS_URL: `nats://127.0.0.1:${port}` }, stdio: ['ignore', 'ignore', 'inherit'] });
   const ended = once(child, 'close');
-  // The data folder is made after the handlers are in place.
-  while (!existsSync(join(dir, 'events.db'))) await sleep(1);
+  await once(silent, 'connection');
   child.kill('SIGTERM');
   assert.deepEqual(await ended, [143, null]);
+  silent.close();
 });
 
 test('SIGTERM finishes what is under way and ends within 10 s; health has a port of its own', async ({ dir }) => {

@@ -2,7 +2,6 @@
 import { MAX_BATCH_DOCUMENTS } from '../ports/readStore.js';
 import type { CollectionSpec, Condition, Query, Scalar } from '../ports/readStore.js';
 
-
 /** The most characters a record's key may have. */
 const MAX_KEY_LENGTH = 200;
 

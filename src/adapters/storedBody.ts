@@ -2,7 +2,7 @@
 import type { Body, UnreadableBody } from '../ports/readStore.js';
 
 /** What the text says; an `UnreadableBody` where it is no document's, since it was damaged where it is stored. */
-export function bodyOf(text: string): Body {
+export function storedBodyOf(text: string): Body {
   let body: unknown;
   try {
     body = JSON.parse(text);

@@ -4,8 +4,11 @@ import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { CallerLeftError } from './callerLeft.js';
 
-/** Waits for its first piece, or its end. @throws whatever the stream fails with; CallerLeftError, once it is destroyed, where nobody waits for it any more */
-export async function firstPiece(stream: Readable, response: ServerResponse): Promise<void> {
+/**
+ * Waits for its first piece, or its end. `onError` is told of what fails while a stream is given up, which nobody else would hear of.
+ * @throws whatever the stream fails with; CallerLeftError, once it is given up, where nobody waits for it any more
+ */
+export async function firstPiece(stream: Readable, response: ServerResponse, onError: (error: Error) => void): Promise<void> {
   const leaving = new AbortController();
   const leave = (): void => leaving.abort();
   response.once('close', leave);
@@ -13,7 +16,7 @@ export async function firstPiece(stream: Readable, response: ServerResponse): Pr
   try {
     await once(stream, 'readable', { signal: leaving.signal });
   } catch (error) {
-    stream.destroy();
+    stream.on('error', onError).destroy();
     throw leaving.signal.aborted ? new CallerLeftError() : error;
   } finally {
     response.off('close', leave);

@@ -133,7 +133,7 @@ function parametersOf(route: Route, names: readonly string[], reference: Referen
       required: needed.includes(name),
       ...(description === undefined ? {} : { description }),
       ...(list ? { style: 'form', explode: true } : {}),
-      schema: schema['type'] === 'boolean' ? QUERY_BOOLEAN : reference(schema),
+      schema: schema['type'] === 'boolean' ? { ...schema, ...QUERY_BOOLEAN } : reference(schema),
     };
   });
   const embed = (route.embeds ?? []).length === 0 ? [] : [embedParameter(route.embeds ?? [])];

@@ -244,9 +244,10 @@ async function respond(ctx: Context, deps: PipelineDeps, answer: Answer): Promis
     sendJson(ctx, answer.status, headers, content);
     return;
   }
-  if (body instanceof Readable && ctx.method !== 'HEAD') await firstPiece(body, ctx.res);
   // Koa hears of its faults only while it reads: where the caller has gone before, or asked by HEAD, one that nobody hears of would end the process.
-  if (content instanceof Readable) content.on('error', (error) => ctx.app.emit('error', error, ctx));
+  const tellFault = (error: Error): void => void ctx.app.emit('error', error, ctx);
+  if (body instanceof Readable && ctx.method !== 'HEAD') await firstPiece(body, ctx.res, tellFault);
+  if (content instanceof Readable) content.on('error', tellFault);
   setCommonHeaders(ctx);
   ctx.status = answer.status;
   ctx.type = 'application/json';

@@ -28,7 +28,7 @@ export async function unknownTo(events: EventStore, { merchant, location, user }
     ['user', user, (id: string) => accountStream('user', id)],
   ] as const;
   for (const [name, id, streamOf] of named) {
-    if (id !== undefined && (await events.read(streamOf(id))).length === 0) return { name, words: `the log knows no ${name} ${JSON.stringify(id)}` };
+    if (id !== undefined && (await events.read(streamOf(id), { limit: 1 })).length === 0) return { name, words: `the log knows no ${name} ${JSON.stringify(id)}` };
   }
   return undefined;
 }

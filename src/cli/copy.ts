@@ -61,14 +61,15 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
       `log ${targetLog.logId} (${targetLog.engine}) is a copy of ${sourceLog.logId} (${sourceLog.engine}), which is ${sealed ? 'sealed' : 'not sealed'}`,
     ];
     const report = { action: 'done', events, copied, hash, sealed, from: sourceLog.logId, to: targetLog.logId };
+    await open.close();
     await writeLines(terminal.stdout, json === true ? [JSON.stringify(report)] : words);
   } catch (error) {
     bars.clear();
+    // What went wrong first is what is told.
+    await open.close().catch(() => undefined);
     if (error instanceof CopyRefusedError) throw new CommandFailure(error.message);
     if (error instanceof CopyInterruptedError) throw new CommandFailure(error.message, error.cause === undefined ? EXIT.interrupted : EXIT.failed);
     throw error;
-  } finally {
-    await open.close();
   }
 }
 

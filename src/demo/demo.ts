@@ -31,10 +31,12 @@ const print = (line: string): void => {
 const open = resources();
 /** A signal has come: what fails from then on fails because everything is closed. */
 let stopping = false;
+/** Everything is open. What still opens would make the folder again that closing removes. */
+let up = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
     stopping = true;
-    void open.close().catch(failed);
+    if (up) void open.close().catch(failed);
   });
 }
 
@@ -66,6 +68,7 @@ async function run(): Promise<void> {
   const report = await importCatalogue({ events, hash: keyedHash(hashKey), now: currentTime }, catalogue, { by: { user: 'cli:demo' } });
   print(`Imported examples/demo.json: ${report.changes.length} entries, ${report.events} events.`);
   const { url = '' } = open.add(await started(config), (app) => app.close());
+  up = true;
   if (stopping) return open.close();
 
   for (let wait = 0; wait < 200 && (await fetch(`${url}/readyz`)).status !== 200; wait++) await sleep(25);
@@ -90,7 +93,7 @@ async function started(config: Config): Promise<App> {
 }
 
 function failed(error: unknown): void {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  for (const one of error instanceof AggregateError ? (error.errors as unknown[]) : [error]) process.stderr.write(`${one instanceof Error ? one.message : String(one)}\n`);
   process.exitCode = 1;
 }
 

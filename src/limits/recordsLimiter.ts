@@ -32,7 +32,7 @@ export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
   override async _upsert(key: string, points: number, msDuration: number, forceExpire: boolean): Promise<Count> {
     for (let turn = 0; turn < MAX_TURNS; turn += 1) {
       const record = await this.#records.get<Count>(key);
-      const old = record !== undefined && !forceExpire && this.#counts(record.value) ? record.value : undefined;
+      const old = record === undefined || forceExpire ? undefined : this.#open(record.value);
       const next = { points: Math.max(0, (old?.points ?? 0) + points), expire: old?.expire ?? this.#now() + msDuration };
       // What is given back after its window has ended is no longer counted anyway.
       if (old === undefined && points < 0) return next;
@@ -44,13 +44,18 @@ export class RecordsLimiter extends RateLimiterStoreAbstract<Count> {
 
   override async _get(key: string): Promise<Count | null> {
     const record = await this.#records.get<Count>(key);
-    return record !== undefined && this.#counts(record.value) ? record.value : null;
+    const count = record === undefined ? undefined : this.#open(record.value);
+    // Noted, or it would begin anew at each look. Whoever counts meanwhile notes it, too.
+    if (record !== undefined && count !== undefined && count !== record.value) await this.#records.put(key, count, { expected: record.version, expiresAt: count.expire });
+    return count ?? null;
   }
 
-  /** Whether its window is still open. Where more of it is left than it ever had, the clock was set back since. */
-  #counts({ expire }: Count): boolean {
-    const left = expire - this.#now();
-    return left > 0 && left <= this.duration * 1_000 + CLOCK_SLACK_MS;
+  /** A count whose window is open still. Where more of it is left than it ever had, the clock was set back since, or another host's is ahead: it has one more window. */
+  #open(count: Count): Count | undefined {
+    const left = count.expire - this.#now();
+    if (left <= 0) return undefined;
+    const window = this.duration * 1_000;
+    return left <= window + CLOCK_SLACK_MS ? count : { points: count.points, expire: this.#now() + window };
   }
 
   override async _delete(key: string): Promise<boolean> {

@@ -6,8 +6,11 @@ export class UnavailableError extends Error {
   override readonly name = 'UnavailableError';
   /** True when what was asked may have been done all the same. */
   readonly outcomeUnknown: boolean;
-  constructor(message: string, options: { outcomeUnknown?: boolean; cause?: unknown } = {}) {
+  /** What anybody may be told of it, such as whoever asks whether the service is ready; absent: that it can't be reached. No path, no address. */
+  readonly told: string | undefined;
+  constructor(message: string, options: { outcomeUnknown?: boolean; cause?: unknown; told?: string } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.outcomeUnknown = options.outcomeUnknown ?? false;
+    this.told = options.told;
   }
 }

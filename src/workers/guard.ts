@@ -75,7 +75,7 @@ export function guard(provider: string, logger: Logger, now: () => number, { fai
     return made;
   }
 
-  /** An open breaker would wait for the time of before to come again. */
+  /** An open breaker would wait for the time of before to come again. The new one is closed: a provider that is still in trouble opens it anew. */
   function renewIfSetBack(): void {
     if (breaker.state !== CircuitState.Open || performance.now() - openedAt.steady - (Date.now() - openedAt.clock) <= CLOCK_SLACK_MS) return;
     breaker = newBreaker();

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
@@ -72,6 +72,23 @@ test('a look that fails tells nobody why', async () => {
   await serving(async () => Promise.reject(new Error('at /home/secret/place.js:1:1')), async (ask) => {
     refused(await ask('/readyz'), 500, 'Internal error.');
   });
+});
+
+test('a log whose file was removed or replaced is told of', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'gift-health-'));
+  const app = await startApp(loadConfig({ PORT: '0', DATA_DIR: dataDir }), SILENT);
+  try {
+    const { url = '' } = app;
+    await untilReady(url);
+    renameSync(join(dataDir, 'events.db'), join(dataDir, 'moved.db'));
+    const reply = await request(`${url}/readyz`, 'GET');
+    assert.deepEqual([reply.status, reply.json.parts['event store']], [503, { ready: false, detail: 'its file was removed or replaced: what is appended is lost at the next start' }]);
+    renameSync(join(dataDir, 'moved.db'), join(dataDir, 'events.db'));
+    assert.equal((await request(`${url}/readyz`, 'GET')).status, 200);
+  } finally {
+    await app.close();
+    rmSync(dataDir, { recursive: true });
+  }
 });
 
 test('on a port of its own health is answered there alone, and nothing else is', async () => {

@@ -51,6 +51,17 @@ test('generators make useful types of it: no array without items, no object of w
   assert.equal(silent, []);
 });
 
+test('every whole number of a query says its bounds, every default is told', ({ document }) => {
+  const parameters = Object.values(document['paths'] as Record<string, Record<string, { parameters?: { name: string; in: string; schema: Record<string, unknown> }[] }>>)
+    .flatMap((item) => Object.values(item)).flatMap((operation) => operation.parameters ?? []).filter((parameter) => parameter.in === 'query');
+  const numbers = parameters.filter(({ schema }) => schema['type'] === 'integer');
+  assert.ok(numbers.length > 5);
+  assert.equal(numbers.filter(({ schema }) => schema['minimum'] === undefined || schema['maximum'] === undefined).map(({ name }) => name), []);
+  const personal = parameters.filter(({ name }) => name === 'personal');
+  assert.ok(personal.length > 0);
+  for (const { schema } of personal) assert.equal(schema, { type: ['boolean', 'integer'], default: false, enum: [true, false, 1, 0] });
+});
+
 test('a body of the token endpoint is one of its grants, and the four are told apart', ({ document }) => {
   const { schemas } = document['components'] as { schemas: Record<string, { additionalProperties?: unknown; required?: string[]; properties?: { grant_type?: { const?: string } } }> };
   const body = (document as { paths: { '/oauth/token': { post: { requestBody: { content: { 'application/json': { schema: { anyOf: { $ref: string }[] } } } } } } } }).paths['/oauth/token'].post.requestBody;

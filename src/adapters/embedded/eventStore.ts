@@ -134,7 +134,7 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
       refuseWhenClosed();
       reader.end();
       // What is appended to a file that has lost its name is gone at the next start.
-      if (statSync(file, { throwIfNoEntry: false })?.ino !== opened) throw new UnavailableError(`${file} is not the file that was opened: it was removed or replaced`);
+      if (statSync(file, { throwIfNoEntry: false })?.ino !== opened) throw new UnavailableError(`${file} is not the file that was opened: it was removed or replaced`, { told: 'its file was removed or replaced: what is appended is lost at the next start' });
     },
 
     async close() {

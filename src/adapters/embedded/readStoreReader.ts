@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Database, Statement } from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
 import type { Body, CollectionSpec, Query, StoredDocument } from '../../ports/readStore.js';
-import { bodyOf } from '../storedBody.js';
+import { storedBodyOf } from '../storedBody.js';
 import { Sqlite } from './driver.js';
 import { layoutOf } from './readStoreLayout.js';
 import type { Layout, SqlScalar } from './readStoreLayout.js';
@@ -92,7 +92,7 @@ export function createReader(database: Database): Reader {
 
 /** The document of a row; an `UnreadableBody` where what stands there is no document's. */
 export function documentOf<B extends Body>([id, position, body]: Row): StoredDocument<B> {
-  return { id, position, body: bodyOf(body) as B };
+  return { id, position, body: storedBodyOf(body) as B };
 }
 
 /** What `read` finds, or `empty` when there is no such collection. */

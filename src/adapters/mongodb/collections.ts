@@ -1,6 +1,6 @@
 /** Makes and drops collections with their indexes. */
 import { EngineError } from '../engineError.js';
-import { bodyOf } from '../storedBody.js';
+import { storedBodyOf } from '../storedBody.js';
 import { isMissing, isPresent } from './failures.js';
 import { CHECKPOINTS, META, valuesOf } from './layout.js';
 import type { FieldKey, Layout, MongoDocument, MongoIndex } from './layout.js';
@@ -83,7 +83,7 @@ async function extract(link: Link, { collection }: Layout, fields: readonly Fiel
     const filter = after === undefined ? {} : { _id: { $gt: after } };
     const page = await link.read((database) => database.collection<MongoDocument>(collection).find(filter, { sort: { _id: 1 }, limit: PAGE, batchSize: PAGE }).toArray(), BULK_MS);
     const updates = page.flatMap(({ _id, p, b }) => {
-      const values = valuesOf(fields, bodyOf(b));
+      const values = valuesOf(fields, storedBodyOf(b));
       return Object.keys(values).length === 0 ? [] : [{ updateOne: { filter: { _id, p }, update: { $set: values } } }];
     });
     if (updates.length > 0) await link.write((database) => database.collection<MongoDocument>(collection).bulkWrite(updates, { ordered: false }), BULK_MS);

@@ -2,7 +2,7 @@
 import type { IndexDirection } from 'mongodb';
 import type { CollectionSpec, Scalar, StoredDocument } from '../../ports/readStore.js';
 import { collectionNameOf, scalarOf } from '../readStoreRules.js';
-import { bodyOf } from '../storedBody.js';
+import { storedBodyOf } from '../storedBody.js';
 
 /** A stored document. Its body is JSON text: any key survives exactly, and it is read and written faster than the same body as BSON. */
 export interface MongoDocument {
@@ -76,7 +76,7 @@ export function valuesOf(fields: readonly FieldKey[], body: object): Record<`f_$
 
 /** A document as the port has it. */
 export function documentOf<B extends object>({ _id, p, b }: MongoDocument): StoredDocument<B> {
-  return { id: _id, position: p, body: bodyOf(b) as B };
+  return { id: _id, position: p, body: storedBodyOf(b) as B };
 }
 
 function makeLayout(collection: CollectionSpec): Layout {

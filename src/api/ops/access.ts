@@ -23,7 +23,7 @@ export function accessRoutes({ engines }: Pick<OpsDeps, 'engines'>): OpsRoute[] 
         required: ['day'],
         properties: {
           day: { type: 'string', format: 'date', description: 'The day, `YYYY-MM-DD`.', 'x-errors': { format: 'day must be a date such as 2026-05-04' } },
-          after: { type: 'integer', minimum: -1, default: -1, description: 'Only records after this revision.' },
+          after: { type: 'integer', minimum: -1, maximum: 2_147_483_647, default: -1, description: 'Only records after this revision.' },
           limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: LIMIT, description: 'How many records a page holds.' },
         },
       },

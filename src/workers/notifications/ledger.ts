@@ -103,7 +103,8 @@ export async function openLedger(records: Records, now: () => number, logger: Lo
       // The answer matters more than the note of it: without one, who asks again looks it up at the provider.
       try {
         const noted = await records.put(key, { ...claim, reply }, { expected: version, expiresAt: now() + KEPT_MS });
-        if (noted === undefined) logger.warn({ telling }, 'what came of a message was not noted: another note stands there');
+        // The provider's own word may have come before.
+        if (noted === undefined && (await records.get<Claim>(key))?.value.reply === undefined) logger.warn({ telling }, 'what came of a message was not noted: another claim stands there');
       } catch (error) {
         logger.warn({ err: error, telling }, 'what came of a message could not be noted');
       }

@@ -290,6 +290,33 @@ test('a stream that fails before it has said anything is answered as any failure
   assert.deepEqual(events.log.map(({ type, data }) => [type, (data as { complete?: boolean }).complete]), [['ExportBegun', undefined], ['ExportEnded', false]]);
 });
 
+test('a caller who leaves before the first piece, when the log can take no end of the record, harms nobody else', async () => {
+  let going = 0;
+  const ask = await served(route({
+    handle: async () => stream(0, {
+      async *records() {
+        going += 1;
+        await sleep(50);
+        yield { text: '{}\n', count: 1, position: '0' };
+      },
+    }),
+  }));
+  let tried = 0;
+  events.beforeAppend = () => {
+    tried += 1;
+    if (tried > 1) throw new UnavailableError('down');
+  };
+  const leaving = new AbortController();
+  const asked = fetch(`${ask.url}/ops/things/7`, { headers: { authorization: 'Bearer x' }, signal: leaving.signal });
+  for (let wait = 0; wait < 200 && going < 1; wait++) await sleep(5);
+  leaving.abort();
+  await assert.rejects(asked, /aborted/);
+  for (let wait = 0; wait < 200 && tried < 2; wait++) await sleep(10);
+  assert.equal(tried, 2);
+  events.beforeAppend = () => undefined;
+  assert.equal((await ask('/ops/things/8')).status, 200);
+});
+
 test('a stream whose source fails breaks off: what is not whole never looks whole', async () => {
   const failing = stream(0, {
     async *records() {
