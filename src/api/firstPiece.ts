@@ -9,6 +9,7 @@ import { CallerLeftError } from './callerLeft.js';
  * @throws whatever the stream fails with; CallerLeftError, once it is given up, where nobody waits for it any more
  */
 export async function firstPiece(stream: Readable, response: ServerResponse, onError: (error: Error) => void): Promise<void> {
+  // Not `callerLeft`: who only sends no more still reads what comes.
   const leaving = new AbortController();
   const leave = (): void => leaving.abort();
   response.once('close', leave);

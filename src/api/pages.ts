@@ -1,15 +1,14 @@
 /** Pages of a list (spec 2.1, decisions 5): the query parameters, and the envelope around one page. */
 import type { Embedded } from './embedded.js';
+import { MAX_WHOLE_NUMBER } from './query.js';
 import type { Schema } from './route.js';
 
 const PER_PAGE = 20;
 const MAX_PER_PAGE = 100;
-/** Enough for any list, and `page * per_page` stays exact. */
-const MAX_PAGE = 2_147_483_647;
 
 /** The query parameters of a paginated list: spread into the `properties` of a route's query schema. */
 export const pageParameters = {
-  page: { type: 'integer', minimum: 1, maximum: MAX_PAGE, default: 1, description: 'The page, counted from 1. Past the end it is empty.' },
+  page: { type: 'integer', minimum: 1, maximum: MAX_WHOLE_NUMBER, default: 1, description: 'The page, counted from 1. Past the end it is empty.' },
   per_page: { type: 'integer', minimum: 1, maximum: MAX_PER_PAGE, default: PER_PAGE, description: 'How many entries a page holds.' },
 } as const;
 

@@ -73,7 +73,7 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
     if (position !== undefined) call.position = position;
     if (bytes !== undefined) call.bytes = bytes;
     if (key === undefined) {
-      await respond(ctx, deps, await run(route, checks, call, ctx, body));
+      respond(ctx, deps, await run(route, checks, call, ctx, body));
       return;
     }
     const bodyHash = bodyHashOf(body === undefined ? {} : body);
@@ -171,7 +171,15 @@ async function run(route: Route, checks: Checks, call: RequestCall, ctx: Context
   }
   call.embeds = embedsOf(route, ctx, body);
   if (body !== undefined) call.body = body as Call['body'];
-  return handle(call);
+  const answer = await handle(call);
+  // What is streamed is an answer once it has begun: what fails before has its status.
+  if (answer.body instanceof Readable && ctx.method !== 'HEAD') await firstPiece(answer.body, ctx.res, faultOf(ctx));
+  return answer;
+}
+
+/** Tells of what goes wrong with an answer that is being sent, or given up. */
+function faultOf(ctx: Context): (error: Error) => void {
+  return (error) => void ctx.app.emit('error', error, ctx);
 }
 
 /** The relations asked for, each step of a dotted one too. @throws HttpError `unknown_embed` */
@@ -211,7 +219,7 @@ async function runKeyed(route: Route, checks: Checks, call: RequestCall, ctx: Co
   const position = positionHeader(deps, answer);
   const kept = { status, headers: { ...headers, ...position }, ...(text === undefined ? {} : { body: text }), ...(seen === undefined ? {} : { seen }) };
   await unlessUnkept(deps, call.requestId, () => key.settle(kept));
-  await respond(ctx, deps, answer);
+  respond(ctx, deps, answer);
 }
 
 /** The outcome stands in the log; that it can't be kept beside it must not take the answer from the caller. */
@@ -232,7 +240,7 @@ function positionHeader(deps: PipelineDeps, { position }: Answer): Record<string
   return position === undefined ? {} : { [POSITION_HEADER]: deps.positions.format(position) };
 }
 
-async function respond(ctx: Context, deps: PipelineDeps, answer: Answer): Promise<void> {
+function respond(ctx: Context, deps: PipelineDeps, answer: Answer): void {
   const { body, position } = answer;
   const headers: string[] = [];
   if (answer.headers !== undefined) for (const [name, value] of Object.entries(answer.headers)) headers.push(name, value);
@@ -245,9 +253,7 @@ async function respond(ctx: Context, deps: PipelineDeps, answer: Answer): Promis
     return;
   }
   // Koa hears of its faults only while it reads: where the caller has gone before, or asked by HEAD, one that nobody hears of would end the process.
-  const tellFault = (error: Error): void => void ctx.app.emit('error', error, ctx);
-  if (body instanceof Readable && ctx.method !== 'HEAD') await firstPiece(body, ctx.res, tellFault);
-  if (content instanceof Readable) content.on('error', tellFault);
+  if (content instanceof Readable) content.on('error', faultOf(ctx));
   setCommonHeaders(ctx);
   ctx.status = answer.status;
   ctx.type = 'application/json';

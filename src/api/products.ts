@@ -6,12 +6,13 @@ import { callerId } from './callerId.js';
 import { embeddedCollector, type Embedded } from './embedded.js';
 import { brandEntity, productEntity } from './entities.js';
 import { HttpError } from './errors.js';
+import { MAX_WHOLE_NUMBER } from './query.js';
 import type { Call, Route } from './route.js';
 import { brandExample, brandSchema, dataSchema, embeddedSchema, listSchema, productExample, productSchema } from './schemas/catalogue.js';
 import { MAX_QUERY, productSearch } from './search.js';
 
 const EMBEDDED = embeddedSchema({ brands: brandSchema });
-const PENCE = { type: 'integer', minimum: 0, maximum: 2_147_483_647 } as const;
+const PENCE = { type: 'integer', minimum: 0, maximum: MAX_WHOLE_NUMBER } as const;
 const IDS = { type: 'array', items: { type: 'string' } } as const;
 
 /** The routes of products. */

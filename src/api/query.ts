@@ -7,6 +7,9 @@ interface Property {
   readonly type?: string;
 }
 
+/** The most that a whole number of a query may be, where nothing of its own bounds it: enough for any list or price, and `page * per_page` stays exact. */
+export const MAX_WHOLE_NUMBER = 2_147_483_647;
+
 /** Converts one text; what doesn't convert stays text, so that validation names the fault. */
 function converted(text: string, type: string | undefined): unknown {
   switch (type) {

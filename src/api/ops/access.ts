@@ -1,6 +1,7 @@
 /** Who saw what: the records that calls under `/ops` and exports have left (decisions 11). */
 import { eventView } from '../../audit/eventView.js';
 import { accessStream } from '../../domain/access.js';
+import { MAX_WHOLE_NUMBER } from '../query.js';
 import { eventExample, eventSchema } from '../schemas/events.js';
 import type { OpsRoute } from './frame.js';
 import type { OpsDeps } from './deps.js';
@@ -23,7 +24,7 @@ export function accessRoutes({ engines }: Pick<OpsDeps, 'engines'>): OpsRoute[] 
         required: ['day'],
         properties: {
           day: { type: 'string', format: 'date', description: 'The day, `YYYY-MM-DD`.', 'x-errors': { format: 'day must be a date such as 2026-05-04' } },
-          after: { type: 'integer', minimum: -1, maximum: 2_147_483_647, default: -1, description: 'Only records after this revision.' },
+          after: { type: 'integer', minimum: -1, maximum: MAX_WHOLE_NUMBER, default: -1, description: 'Only records after this revision.' },
           limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: LIMIT, description: 'How many records a page holds.' },
         },
       },
