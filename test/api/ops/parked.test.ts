@@ -58,6 +58,8 @@ test('a retry that fails again parks again with the count; one that works finish
     const look = await service.ask('GET', `/api/v2/gifts/${gift}`, { token: await service.userToken('ann') });
     return look.json.data.gift_status === 'sent' ? look : undefined;
   });
+  // A gift is shown as sent from its payment on; it is issued a moment later.
+  await eventually(async () => ((await service.events.read(`gift-${gift}`)).length > 0 ? true : undefined));
   assert.equal((await get(`/${id}`)).json.data.settled, true, 'it is over');
   const late = await decide(id, 'retry', 'once more');
   assert.deepEqual([late.status, late.json.data.events.length], [200, 4], 'it was handed back already');
