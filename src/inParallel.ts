@@ -5,8 +5,8 @@
  * An aborted `signal` ends it the same way, without an error: the caller looks at the signal.
  * @throws what failed; of several the one that comes first in the order of the runs
  */
-export async function inParallel<T>(items: readonly T[], limit: number, work: (item: T) => Promise<void>, signal?: AbortSignal): Promise<void> {
-  const left = items.values();
+export async function inParallel<T>(items: Iterable<T>, limit: number, work: (item: T) => Promise<void>, signal?: AbortSignal): Promise<void> {
+  const left = items[Symbol.iterator]();
   let failed = false;
   const run = async (): Promise<void> => {
     while (!failed && signal?.aborted !== true) {
@@ -20,7 +20,7 @@ export async function inParallel<T>(items: readonly T[], limit: number, work: (i
       }
     }
   };
-  const outcomes = await Promise.allSettled(Array.from({ length: Math.min(limit, items.length) }, run));
+  const outcomes = await Promise.allSettled(Array.from({ length: limit }, run));
   const failure = outcomes.find((outcome) => outcome.status === 'rejected');
   if (failure !== undefined) throw failure.reason;
 }

@@ -1,9 +1,9 @@
 /** Long loops in slices, so that they never hold up for long what else the same process does. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-const SLICE_MS = 8;
-/** Of folds: reading and storing have slices of their own in the same turn of the event loop. */
-export const FOLD_SLICE_MS = 3;
+const SLICE_MS = 5;
+/** Of work beside the answers, such as folds: reading, storing and answering have slices of their own in the same turn of the event loop. */
+export const BESIDE_SLICE_MS = 3;
 
 /** The clock of one long loop. */
 export interface Slices {
@@ -15,7 +15,7 @@ export interface Slices {
   rest(): Promise<void>;
 }
 
-/** Begins the first slice. `ms`: how long one runs, default 8. */
+/** Begins the first slice. `ms`: how long one runs, default 5. */
 export function slices(ms = SLICE_MS): Slices {
   let began = performance.now();
   return {

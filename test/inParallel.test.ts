@@ -25,6 +25,20 @@ test('every item once, in order of start, never more than the limit at a time', 
   assert.equal(seen, [undefined, null, 0], 'whatever the item');
 });
 
+test('what makes its items one by one is asked only for as many as are begun', async () => {
+  let made = 0;
+  function* making(): Generator<number> {
+    for (;;) yield ++made;
+  }
+  let left = 5;
+  const end = new AbortController();
+  await inParallel(making(), 3, async () => {
+    await turn();
+    if (--left === 0) end.abort();
+  }, end.signal);
+  assert.ok(made <= 5 + 3, String(made));
+});
+
 test('after a failure nothing new is begun; what runs is waited for, then the failure thrown', async () => {
   let begun = 0;
   let ended = 0;

@@ -2,6 +2,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { shortened } from '../callerWords.js';
+import { OWN_SCHEMAS } from '../ownSchemas.js';
 import { HttpError } from './errors.js';
 import type { Schema } from './route.js';
 
@@ -10,8 +11,8 @@ export type Validator = (value: unknown) => void;
 
 const VOCABULARY = ['x-message', 'x-errors', 'example'];
 
-const bodies = new Ajv2020({ strict: true, strictRequired: false, allowUnionTypes: true, verbose: true });
-const queries = new Ajv2020({ strict: true, allowUnionTypes: true, verbose: true, useDefaults: true });
+const bodies = new Ajv2020({ ...OWN_SCHEMAS, strict: true, strictRequired: false, allowUnionTypes: true, verbose: true });
+const queries = new Ajv2020({ ...OWN_SCHEMAS, strict: true, allowUnionTypes: true, verbose: true, useDefaults: true });
 for (const ajv of [bodies, queries]) {
   ajv.addVocabulary(VOCABULARY);
   addFormats.default(ajv);

@@ -23,8 +23,6 @@ const PURCHASES = { types: ['GiftsPurchased'], streams: [transactionStream('')] 
 const PAGE = 200;
 /** Streams read side by side. */
 const READS = 32;
-/** How long others wait at most, in ms. */
-const SLICE_MS = 5;
 /** The most faults and differences that are listed; all are counted. */
 const MAX_LISTED = 100;
 
@@ -89,7 +87,7 @@ export async function checkTotals(deps: CheckDeps, rows: readonly TotalRow[], ra
     faultsFound += 1;
     if (faults.length < MAX_LISTED) faults.push(one);
   };
-  const time = slices(SLICE_MS);
+  const time = slices();
 
   async function checkTransaction(id: string): Promise<void> {
     const own = upTo(await events.read(transactionStream(id)), through ?? undefined);

@@ -39,8 +39,6 @@ export interface NamedGifts {
 const MAX_ID = 64;
 /** Streams read side by side. */
 const READS = 32;
-/** How long others wait at most, in ms: a purchase may have thousands of gifts. */
-const SLICE_MS = 5;
 /** What asks a provider or wallet for money, and what answers it. */
 const ANSWERS: Readonly<Record<string, readonly string[]>> = { ChargeStarted: ['PaymentCharged', 'PaymentDeclined'], RefundStarted: ['GiftsRefunded', 'RefundRefused'] };
 
@@ -77,7 +75,7 @@ async function transactionOf({ events, models }: HistoryDeps, giftId: string): P
 /** Every event of these gifts' lives, in log order. Of a purchase of several, only what concerns these (`ownShare.ts`). @throws UnavailableError */
 export async function giftHistory(deps: HistoryDeps, { transactionId, giftIds, purchase }: NamedGifts): Promise<RecordedEvent[]> {
   const { events } = deps;
-  const time = slices(SLICE_MS);
+  const time = slices();
   const share = ownShare(purchase, giftIds);
   const all: RecordedEvent[] = [...share.events];
   const ofThese = (event: RecordedEvent): boolean => names(event.data, 'transaction_id', transactionId);

@@ -4,7 +4,8 @@ import type { AccountEvent } from '../domain/account.js';
 import { copyWith } from '../domain/copyWith.js';
 import { fold, type DomainEvent, type Happened } from '../domain/decider.js';
 import { type GiftCaller, type GiftEvent, type GiftFacts, type GiftIssued, type IssuedGift, giftAggregate, giftStream } from '../domain/gift.js';
-import { type GiftsPurchased, type PurchaseEvent, issueGifts, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import { giftIdsIn } from '../domain/giftIds.js';
+import { type GiftsPurchased, type PurchaseEvent, issueGift, purchaseAggregate, transactionStream } from '../domain/purchase.js';
 import { Refusal } from '../domain/refusal.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { CatalogueView } from '../projections/catalogueView.js';
@@ -97,9 +98,9 @@ export async function foundGift(deps: Pick<GiftDeps, 'events' | 'gifts'>, giftId
 }
 
 function issueOf(purchase: GiftsPurchased['data'], purchasedAt: string, index: number): GiftIssued {
-  const [one] = issueGifts(purchase, purchasedAt, [index]);
-  if (one === undefined) throw new Error('the read model names a gift that its purchase does not have');
-  return one.event;
+  const { seed, receivers } = purchase;
+  if (receivers[index] === undefined) throw new Error('the read model names a gift that its purchase does not have');
+  return issueGift(purchase, purchasedAt, index, giftIdsIn(seed, index + 1)(index));
 }
 
 /** The facts with the owner of the number that the gift was sent to, as it is now. @throws UnavailableError */

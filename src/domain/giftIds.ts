@@ -45,11 +45,15 @@ export function giftIdOf(identifier: string): string | undefined {
 
 /** The ids of a purchase's gifts, by index, from its random 256-bit seed (hexadecimal): one SHAKE256 output, 80 bits an id. */
 export function deriveGiftIds(seed: string, count: number): GiftIds[] {
+  const idsAt = giftIdsIn(seed, count);
+  return Array.from({ length: count }, (_, index) => idsAt(index));
+}
+
+/** As `deriveGiftIds`, but each gift's only when asked for: `index` is to be a whole number below `count`. */
+export function giftIdsIn(seed: string, count: number): (index: number) => GiftIds {
   const output = createHash('shake256', { outputLength: count * BYTES * 2 }).update(seed, 'hex').digest('hex');
-  const ids: GiftIds[] = [];
-  for (let index = 0; index < count; index++) {
+  return (index) => {
     const at = index * BYTES * 4;
-    ids.push({ gift_id: output.slice(at, at + 20), message_id: output.slice(at + 20, at + 40) });
-  }
-  return ids;
+    return { gift_id: output.slice(at, at + 20), message_id: output.slice(at + 20, at + 40) };
+  };
 }

@@ -2,7 +2,7 @@
 import type { PaymentMethod } from './account.js';
 import { copyWith } from './copyWith.js';
 import type { Aggregate, DomainEvent, Happened } from './decider.js';
-import { deriveGiftIds, type GiftIds } from './giftIds.js';
+import { deriveGiftIds, giftIdsIn, type GiftIds } from './giftIds.js';
 import type { GiftIssued, Receiver } from './gift.js';
 import { evolveLateMoney, type LateMoney, type LateMoneyEvent, NO_LATE_MONEY } from './lateMoney.js';
 import { evolveOutside, evolveRefunds, givenBack, giftsInRefunds, type Kept, type RefundEvent, type RefundRequested, type Refunds, type RefundStarted, type NothingRefunded } from './refund.js';
@@ -209,13 +209,14 @@ export function issueGift(purchase: GiftsPurchased['data'], purchasedAt: string,
   };
 }
 
-/** The events that issue the gifts with the given indexes (default all), with each gift's id. */
-export function issueGifts(purchase: GiftsPurchased['data'], purchasedAt: string, indexes?: readonly number[]): { giftId: string; event: GiftIssued }[] {
-  const ids = deriveGiftIds(purchase.seed, purchase.receivers.length);
-  return (indexes ?? ids.map((_, index) => index)).flatMap((index) => {
-    const own = ids[index];
-    return own === undefined ? [] : [{ giftId: own.gift_id, event: issueGift(purchase, purchasedAt, index, own) }];
-  });
+/** The events that issue the gifts of a purchase, with each gift's id, in their order; made one by one as they are asked for. */
+export function* issueGifts(purchase: GiftsPurchased['data'], purchasedAt: string): Generator<{ giftId: string; event: GiftIssued }, void, undefined> {
+  const { seed, receivers } = purchase;
+  const idsAt = giftIdsIn(seed, receivers.length);
+  for (let index = 0; index < receivers.length; index++) {
+    const own = idsAt(index);
+    yield { giftId: own.gift_id, event: issueGift(purchase, purchasedAt, index, own) };
+  }
 }
 
 /**

@@ -1,5 +1,4 @@
 /** Changes many gifts of one purchase, each by its own stream, so many at a time; safe to repeat: what is done decides to do nothing. */
-import { setImmediate } from 'node:timers/promises';
 import { fold, type Happened } from '../domain/decider.js';
 import { type GiftEvent, giftAggregate, giftStream, type IssuedGift } from '../domain/gift.js';
 import { issueGifts, type MadePurchase } from '../domain/purchase.js';
@@ -26,18 +25,11 @@ export interface StandingGift {
 
 /** Gifts of one purchase that are looked at or changed at a time. */
 export const AT_ONCE = 32;
-/** Gifts whose ids are derived in one go: some milliseconds. */
-const SLICE = 1_000;
 const RACES = 16;
 
 /** Calls `visit` for every gift of a purchase that was charged, as it stands in its stream; many at a time. */
 export async function visitGifts({ events }: Pick<GiftChangeDeps, 'events'>, { purchase, purchasedAt }: MadePurchase, visit: (gift: StandingGift) => Promise<void> | void): Promise<void> {
-  for (let start = 0; start < purchase.receivers.length; start += SLICE) {
-    const indexes = Array.from({ length: Math.min(SLICE, purchase.receivers.length - start) }, (_, at) => start + at);
-    const gifts = issueGifts(purchase, purchasedAt, indexes);
-    await setImmediate();
-    await inParallel(gifts, AT_ONCE, async ({ giftId, event }) => visit(await readGift(events, giftId, event)));
-  }
+  await inParallel(issueGifts(purchase, purchasedAt), AT_ONCE, async ({ giftId, event }) => visit(await readGift(events, giftId, event)));
 }
 
 async function readGift(events: EventStore, giftId: string, issue: GiftEvent): Promise<StandingGift> {

@@ -4,6 +4,7 @@ import { giftStream } from '../domain/gift.js';
 import { type GiftsPurchased, issueGifts } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
+import { BESIDE_SLICE_MS, slices } from '../slices.js';
 import { within } from '../within.js';
 import { charge, type ChargeDeps } from './chargeStep.js';
 import type { Contact } from './notification.js';
@@ -29,8 +30,6 @@ const TELLINGS_AT_ONCE = 64;
 const REFUNDS_AT_ONCE = 16;
 /** Each changes many gifts at a time. */
 const LATE_MONEY_AT_ONCE = 4;
-/** Gifts whose issue is derived in one go: some milliseconds. */
-const ISSUE_SLICE = 1_000;
 const BATCH_SIZE = 500;
 /** A checkpoint only spares reading: one that is some events old does no harm. */
 const CHECKPOINT_EVERY_MS = 1_000;
@@ -176,14 +175,14 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     done: () => open.lateMoneyDone(transactionId, key),
   });
 
-  /** Derives the gifts of a purchase a slice at a time, each slice in a turn of its own. */
-  const issueSlice = (transactionId: string, start: number): void => {
+  /** Issues what `gifts` still gives, a slice at a time, each slice in a turn of its own. */
+  const issueSlice = (transactionId: string, gifts: ReturnType<typeof issueGifts>): void => {
     const work = open.purchase(transactionId);
     if (work === undefined || signal.aborted) return;
-    const { purchase, purchasedAt, last } = work;
-    const end = Math.min(start + ISSUE_SLICE, purchase.receivers.length);
-    const indexes = Array.from({ length: end - start }, (_, at) => start + at);
-    for (const { giftId, event } of issueGifts(purchase, purchasedAt, indexes)) {
+    const { last } = work;
+    const time = slices(BESIDE_SLICE_MS);
+    for (let next = gifts.next(); next.done !== true; next = gifts.next()) {
+      const { giftId, event } = next.value;
       takeOn({
         key: `issue/${giftId}`,
         pool: pools.issue,
@@ -193,8 +192,13 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
         // That it stands there already, by whomever, is just as well.
         run: async () => void (await writer.append(giftStream(giftId), event, 'none', { commandId: issueCommand(giftId), cause: last })),
       });
+      if (time.due()) return void setImmediate(issueSlice, transactionId, gifts);
     }
-    if (end < purchase.receivers.length) setImmediate(issueSlice, transactionId, end);
+  };
+
+  const issue = (transactionId: string): void => {
+    const work = open.purchase(transactionId);
+    if (work !== undefined) issueSlice(transactionId, issueGifts(work.purchase, work.purchasedAt));
   };
 
   const act = (intent: Intent, resumed: boolean): void => {
@@ -207,7 +211,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
         return takeOnAnew(lateMoneyJob(intent.transactionId, intent.key));
       }
       case 'issue':
-        return issueSlice(intent.transactionId, 0);
+        return issue(intent.transactionId);
       case 'tell':
       case 'find out': {
         const work = open.notification(intent.giftId);

@@ -1,7 +1,7 @@
 /** One reading of the log that serves several projections: reading, folding and storing overlap. */
 import type { EventBatch, EventStore, Position } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
-import { FOLD_SLICE_MS, slices, type Slices } from '../slices.js';
+import { BESIDE_SLICE_MS, slices, type Slices } from '../slices.js';
 import { inBatchSpan } from '../tracing/batches.js';
 import { foldEvents } from './fold.js';
 import type { Lease } from './lease.js';
@@ -114,7 +114,7 @@ async function isAtEnd(events: EventStore, after: Position | undefined): Promise
 
 /** Folding rests when its slice is used up, and longer when the store can't keep up. */
 function pressure(units: readonly Unit[], writer: Writer, maxDirty: number, failed: AbortSignal): Slices {
-  const time = slices(FOLD_SLICE_MS);
+  const time = slices(BESIDE_SLICE_MS);
   return {
     begin: time.begin,
     due: () => time.due() || dirtyCount(units) >= maxDirty,

@@ -1,7 +1,7 @@
 /** Folds some documents of a projection afresh, in memory: for repairs and samples. It reads the log once, however many they are. */
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { StoredDocument } from '../ports/readStore.js';
-import { FOLD_SLICE_MS, slices } from '../slices.js';
+import { BESIDE_SLICE_MS, slices } from '../slices.js';
 import { documentIdsOf, foldOne } from './foldOne.js';
 import type { Projection } from './projection.js';
 
@@ -32,7 +32,7 @@ export async function foldSome(options: FoldSomeOptions): Promise<Map<string, St
   const { events, projection, ids, after, through, signal, onBatch } = options;
   const folded = new Map(options.documents);
   if (through === undefined || (after !== undefined && after >= through)) return folded;
-  const time = slices(FOLD_SLICE_MS);
+  const time = slices(BESIDE_SLICE_MS);
   for await (const batch of events.readAll(after, { types: projection.types }, signal === undefined ? {} : { signal })) {
     for (const [index, event] of batch.events.entries()) {
       if (event.position > through) break;

@@ -1,7 +1,7 @@
 /** Stores what units have folded: one write at a time, each with everything that has come up during the one before. */
 import type { ReadStore, StoredDocument, WriteBatch } from '../ports/readStore.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../ports/readStore.js';
-import { FOLD_SLICE_MS, slices } from '../slices.js';
+import { BESIDE_SLICE_MS, slices } from '../slices.js';
 import type { Lease } from './lease.js';
 import { recordQuarantine } from './quarantine.js';
 import type { Unit } from './unit.js';
@@ -89,7 +89,7 @@ async function storeUnits(units: readonly Unit[], store: ReadStore, lease: Pick<
 
 /** All batches of one write, each unit's checkpoint with the last of its documents. */
 async function batchesOf(units: readonly Unit[], reached: readonly Unit['folded'][]): Promise<WriteBatch[]> {
-  const time = slices(FOLD_SLICE_MS);
+  const time = slices(BESIDE_SLICE_MS);
   const batches: WriteBatch[] = [];
   for (const [at, { collection, checkpoint: projection, stored, writing }] of units.entries()) {
     let documents: StoredDocument[] = [];

@@ -1,6 +1,7 @@
 /** What is said on the bus between the process managers and the workers: subjects, messages, and what makes a message acceptable. */
 import { Ajv, type Schema, type ValidateFunction } from 'ajv';
 import type { Channel } from '../domain/notification.js';
+import { OWN_SCHEMAS } from '../ownSchemas.js';
 
 /** Subjects of requests. */
 export const SUBJECTS = {
@@ -181,7 +182,7 @@ export class MalformedMessageError extends Error {
 /** Gives the message back when it is acceptable. @throws MalformedMessageError */
 export type Check<T> = (message: unknown) => T;
 
-const ajv = new Ajv({ discriminator: true });
+const ajv = new Ajv({ ...OWN_SCHEMAS, discriminator: true });
 
 /** Compiled with the first message: all of them together would hold up the start of every process, and of every command, by a tenth of a second. */
 function check<T>(what: string, schema: Schema): Check<T> {

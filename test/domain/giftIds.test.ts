@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite } from 'uvu';
-import { deriveGiftIds, giftIdOf, shortcodeOf } from '../../src/domain/giftIds.js';
+import { deriveGiftIds, giftIdOf, giftIdsIn, shortcodeOf } from '../../src/domain/giftIds.js';
 
 const test = suite('gift ids');
 const id = fc.stringMatching(/^[0-9a-f]{20}$/);
@@ -39,6 +39,7 @@ test('a seed gives the same ids always, the first of many being the first of few
   const many = deriveGiftIds(seed, 10_000);
   assert.deepEqual(deriveGiftIds(seed, 3), many.slice(0, 3));
   assert.equal(new Set(many.flatMap(({ gift_id, message_id }) => [gift_id, message_id])).size, 20_000);
+  assert.deepEqual([giftIdsIn(seed, 10_000)(9_999), giftIdsIn(seed, 3)(2)], [many[9_999], many[2]]);
   assert.notDeepEqual(deriveGiftIds('cd'.repeat(32), 3), many.slice(0, 3));
   assert.ok(many.every(({ gift_id, message_id }) => giftIdOf(gift_id) === gift_id && /^[0-9a-f]{20}$/.test(message_id)));
 });

@@ -49,7 +49,7 @@ test('its state', () => {
 });
 
 test('issuing gives each gift its own id and receiver, and no phone number', () => {
-  const all = issueGifts(bought.data, GIVEN_AT);
+  const all = [...issueGifts(bought.data, GIVEN_AT)];
   assert.deepEqual(all.map(({ giftId }) => giftId), deriveGiftIds(bought.data.seed, 3).map(({ gift_id }) => gift_id));
   assert.deepEqual(all.map(({ event }) => event.data.receiver), [{ phone_hash: 'h' }, { user_id: 'bob' }, {}]);
   assert.deepEqual(all[1]?.event.data, {
@@ -57,7 +57,6 @@ test('issuing gives each gift its own id and receiver, and no phone number', () 
     sender_id: 'ann', receiver: { user_id: 'bob' }, purchased_at: GIVEN_AT, expires_on: '2027-03-01',
   });
   assert.ok(!JSON.stringify(all).includes('+44'));
-  assert.deepEqual(issueGifts(bought.data, GIVEN_AT, [1, 7]), all.slice(1, 2));
   assert.deepEqual(receiverOf(undefined), {});
   assert.equal(transactionStream('t'), 'transaction-t');
 });

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MAX_BATCH_BYTES, type StoredDocument, type WriteBatch } from '../../src/ports/readStore.js';
 import { documentCache } from '../../src/projections/documentCache.js';
-import { FOLD_SLICE_MS, slices } from '../../src/slices.js';
+import { BESIDE_SLICE_MS, slices } from '../../src/slices.js';
 import { openUnit } from '../../src/projections/unit.js';
 import { LeaseLostError, atMostBytes, makeWriter } from '../../src/projections/writer.js';
 import { installed } from '../support/projecting.js';
@@ -103,9 +103,9 @@ test('a slice ends, and the event loop turns before the next', async () => {
     }
     return false;
   };
-  let time = slices(FOLD_SLICE_MS);
+  let time = slices(BESIDE_SLICE_MS);
   assert.ok(await fresh(() => {
-    time = slices(FOLD_SLICE_MS);
+    time = slices(BESIDE_SLICE_MS);
   }));
   const end = performance.now() + 10;
   while (performance.now() < end);

@@ -6,6 +6,7 @@ import { chmodSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus } from '../../ports/bus.js';
+import { slices } from '../../slices.js';
 import { type Connection, openConnection } from './busConnection.js';
 import type { Frame } from './busFrames.js';
 import { type Member, openMember } from './busMember.js';
@@ -14,8 +15,6 @@ import { openRouter, type Peer } from './busRouter.js';
 
 const RETRY_MS = 20;
 const OPEN_WITHIN_MS = 10_000;
-/** Frames between members of one process wait for their turn so long at most before the event loop has its own. */
-const SLICE_MS = 5;
 
 /** Options of the embedded bus. */
 export interface EmbeddedBusOptions {
@@ -199,8 +198,8 @@ function inTurn(take: (frame: Frame) => void): (frame: Frame) => void {
   let waiting: Frame[] = [];
   let at = 0;
   const turn = (): void => {
-    const until = performance.now() + SLICE_MS;
-    while (at < waiting.length && performance.now() < until) take(waiting[at++] as Frame);
+    const time = slices();
+    while (at < waiting.length && !time.due()) take(waiting[at++] as Frame);
     if (at < waiting.length) return void setImmediate(turn);
     waiting = [];
     at = 0;

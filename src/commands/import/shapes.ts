@@ -1,5 +1,6 @@
 /** Checks the shape of an import file, entry by entry, and says in words what is wrong. */
 import { Ajv, type ErrorObject } from 'ajv';
+import { OWN_SCHEMAS } from '../../ownSchemas.js';
 import { inSlices } from '../../slices.js';
 import type { FaultCollector } from './faults.js';
 import { ARRAY_NAMES, type ArrayName, type CheckedFile, type Placed } from './file.js';
@@ -19,7 +20,7 @@ export interface Shaped {
 }
 
 const validators = lazily(() => {
-  const ajv = new Ajv({ allErrors: true, strict: true, verbose: true, allowUnionTypes: true });
+  const ajv = new Ajv({ ...OWN_SCHEMAS, allErrors: true, strict: true, verbose: true, allowUnionTypes: true });
   return new Map(ARRAY_NAMES.map((array) => [array, ajv.compile(ENTRY_SCHEMAS[array])]));
 });
 

@@ -2,6 +2,7 @@
 import { Ajv } from 'ajv';
 import Stripe from 'stripe';
 import type { PaymentNews } from '../../domain/paymentNews.js';
+import { OWN_SCHEMAS } from '../../ownSchemas.js';
 import { SignatureError } from '../signature.js';
 import { type EventReader, MalformedEventError, type ToldNews } from './providerEvents.js';
 import { codeOf, GAVE_NOTHING } from './stripeClient.js';
@@ -45,7 +46,7 @@ interface StripeEvent {
 
 type Told = Pick<ToldNews, 'transactionId' | 'paymentId'> & { readonly news: PaymentNews extends infer N ? (N extends PaymentNews ? Omit<N, 'provider'> : never) : never };
 
-const ajv = new Ajv();
+const ajv = new Ajv(OWN_SCHEMAS);
 const id = { type: 'string', minLength: 1, maxLength: 200 };
 const nullableId = { ...id, type: ['string', 'null'] };
 const pence = { type: 'integer', minimum: 0 };

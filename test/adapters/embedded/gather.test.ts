@@ -3,6 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { gather } from '../../../src/adapters/embedded/gather.js';
+import { BESIDE_SLICE_MS } from '../../../src/slices.js';
 
 const test = suite('gathered reads');
 
@@ -40,6 +41,26 @@ test('only so many in one turn; nobody is left out or overtaken', async () => {
   assert.equal(order, ['1', '2', 'turn']);
   await all;
   assert.equal(order.filter((one) => one !== 'turn'), ['1', '2', '3', '4', '5']);
+});
+
+test('what takes long ends its turn: the others are answered in the next ones, in order', async () => {
+  const order: string[] = [];
+  const ask = gather(
+    (question: number) => {
+      for (const until = performance.now() + 2 * BESIDE_SLICE_MS; performance.now() < until; );
+      order.push(String(question));
+    },
+    { atOnce: 10 },
+  );
+  const all = Promise.all([1, 2, 3].map(ask));
+  const turns = (async () => {
+    for (let n = 0; n < 3; n++) {
+      await turn();
+      order.push('turn');
+    }
+  })();
+  await Promise.all([all, turns]);
+  assert.equal(order, ['1', 'turn', '2', 'turn', '3', 'turn']);
 });
 
 test('one that fails, fails alone; one turn that fails as a whole, fails all of it and nothing after it', async () => {
