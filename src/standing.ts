@@ -200,7 +200,7 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
     const back = former !== undefined && former.number !== active ? { ...buildOf(former.number), until: new Date(former.until).toISOString() } : null;
     return {
       kind: 'projection', name, version, build, in_use: active === kept.version, position: position ?? null, lag_events: lag.events, lag_exact: lag.whole,
-      lag_seconds: lag.seconds === undefined ? null : rounded(lag.seconds), per_second: perSecond, holder: holderOf('projector', seen, was), quarantined: quarantined.length, rebuild, served, former: back,
+      lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds), per_second: perSecond, holder: holderOf('projector', seen, was), quarantined: quarantined.length, rebuild, served, former: back,
     };
   }
 
@@ -208,7 +208,7 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
     const [position, unkept] = await Promise.all([store.checkpoint(checkpointName({ name, version: number })), unkeptOf(store, name)]);
     const lag = await lagBehind(events, position, types, { count: COUNT.events, withinMs: COUNT.ms });
     const holder = holderOf(unkept?.number === number ? keeperLease(name, number) : 'projector', seen, was);
-    return { ...buildOf(number), position: position ?? null, lag_events: lag.events, lag_exact: lag.whole, lag_seconds: lag.seconds === undefined ? null : rounded(lag.seconds), holder };
+    return { ...buildOf(number), position: position ?? null, lag_events: lag.events, lag_exact: lag.whole, lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds), holder };
   }
 
   async function rebuildStanding(name: string, seen: Look, was: Look): Promise<RebuildStanding | null> {
@@ -240,7 +240,7 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
     for (const intent of open.resume()) inFlight.set(processOf(intent), (inFlight.get(processOf(intent)) ?? 0) + 1);
     const seconds = open.oldestAt === undefined ? 0 : Math.max(0, (Date.now() - Date.parse(open.oldestAt)) / 1_000);
     return PARKED_NAMES.map((name) => ({
-      kind: 'process', name, position: done ?? null, lag_events: lag.events, lag_exact: lag.whole && whole, lag_seconds: rounded(seconds), per_second: perSecond,
+      kind: 'process', name, position: done ?? null, lag_events: lag.events, lag_exact: lag.whole && whole, lag_seconds: inTenths(seconds), per_second: perSecond,
       holder: holderOf(PROCESS_LEASE, seen, was), in_flight: inFlight.get(name) ?? 0, parked: waiting.get(name) ?? 0,
     }));
   }
@@ -276,7 +276,7 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
 export function rebuildShown({ kind, state, target, by, reason, at }: Rebuild, { progress, holder }: { readonly progress: RebuildProgress | undefined; readonly holder: string | null }): RebuildStanding {
   return {
     kind, state, ...buildOf(target), by, reason: reason ?? null, at, holder, events: progress?.events ?? null, total: progress?.total ?? null,
-    per_second: progress === undefined || holder === null ? null : Math.round(progress.perSecond), seconds_left: progress?.secondsLeft === undefined || holder === null ? null : rounded(progress.secondsLeft),
+    per_second: progress === undefined || holder === null ? null : Math.round(progress.perSecond), seconds_left: progress?.secondsLeft === undefined || holder === null ? null : inTenths(progress.secondsLeft),
   };
 }
 
@@ -307,6 +307,7 @@ function processOf(intent: Intent): ParkedName {
   }
 }
 
-function rounded(seconds: number): number {
+/** Seconds as they are told: to a tenth. */
+export function inTenths(seconds: number): number {
   return Math.round(seconds * 10) / 10;
 }

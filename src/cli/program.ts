@@ -1,6 +1,7 @@
 /** The command line's one entry: finds the subcommand, runs it, and turns what it throws into a line and an exit code. */
 import { Command, CommanderError } from 'commander';
 import { ConfigError } from '../config.js';
+import { diskRemedy } from '../diskRemedy.js';
 import { LogSealedError } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { auditCommand } from './audit.js';
@@ -65,6 +66,6 @@ export async function run(terminal: Terminal, args: readonly string[]): Promise<
 
 function messageOf(error: unknown): string {
   if (error instanceof CommandFailure || error instanceof ConfigError || error instanceof LogSealedError) return error.message;
-  if (error instanceof UnavailableError) return `${error.message}: try again`;
+  if (error instanceof UnavailableError) return `${error.message}: ${diskRemedy(error) ?? 'try again'}`;
   return error instanceof Error ? error.message : String(error);
 }

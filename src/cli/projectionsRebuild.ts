@@ -11,6 +11,7 @@ import { seeThrough } from '../projections/seeThrough.js';
 import { LeaseLostError } from '../projections/writer.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { PROJECTIONS } from '../readModels.js';
+import { inTenths } from '../standing.js';
 import { commandLineCaller } from './caller.js';
 import { type OpenedStores, withStores } from './engines.js';
 import { reasonOf } from './exports.js';
@@ -175,7 +176,7 @@ async function attempt(terminal: Terminal, opened: OpenedStores, projection: Pro
     if (!swapped) throw interrupted(`interrupted: ${name} is built; the running projector swaps it in, or the same command again`);
     if ((await store.active(name)) !== target) throw new CommandFailure(`the rebuild of ${name} was aborted; what was in use still is`);
     const seconds = (performance.now() - began) / 1_000;
-    await say('done', { ...buildOf(target), former: from === undefined ? null : buildOf(from), resumed, events: last?.events ?? null, seconds: rounded(seconds) });
+    await say('done', { ...buildOf(target), former: from === undefined ? null : buildOf(from), resumed, events: last?.events ?? null, seconds: inTenths(seconds) });
     if (!json) {
       const kept = from === undefined ? '' : `; ${buildText(from)} is kept for a day (gift projections rollback ${name})`;
       await writeLines(terminal.stdout, [`${name}: ${last === undefined ? 'what was built' : `${last.events.toLocaleString('en-GB')} events`} in ${seconds.toFixed(1)} s${resumed ? ', gone on with from before' : ''}; ${buildText(target)} is in use${kept}`]);
@@ -196,11 +197,7 @@ async function begunAt(begun: number | undefined, store: OpenedStores['store'], 
 
 /** How a line of progress is spelled. */
 export function progressJson({ events, total, perSecond, secondsLeft, position }: RebuildProgress): object {
-  return { events, total: total ?? null, per_second: Math.round(perSecond), seconds_left: secondsLeft === undefined ? null : rounded(secondsLeft), position: position ?? null };
-}
-
-function rounded(seconds: number): number {
-  return Math.round(seconds * 10) / 10;
+  return { events, total: total ?? null, per_second: Math.round(perSecond), seconds_left: secondsLeft === undefined ? null : inTenths(secondsLeft), position: position ?? null };
 }
 
 async function abortOne(terminal: Terminal, opened: OpenedStores, projection: Projection, json: boolean): Promise<void> {

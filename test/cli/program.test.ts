@@ -1,8 +1,12 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Command } from 'commander';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { program } from '../../src/cli/program.js';
+import { EXIT } from '../../src/cli/terminal.js';
 import { gift, sink } from '../support/cli.js';
 
 const test = suite('cli/program');
@@ -19,6 +23,20 @@ test('every command and group says how it is used, with an example of its own', 
     assert.equal([code, err], [0, ''], path.join(' '));
     assert.match(out, new RegExp(`\\nExamples?:\\n[^]*^  \\$ (?:\\S+=\\S+ )?gift ${path.join(' ')}`, 'm'), path.join(' '));
   }
+});
+
+test('a file that the disk or its rights keep from being opened is told with what helps', async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'cli-program-'));
+  assert.is((await gift(dir, ['import', 'examples/demo.json'])).code, 0);
+  // SQLite makes them beside the log, and can't.
+  for (const beside of ['events.db-wal', 'events.db-shm']) {
+    rmSync(join(dir, beside), { force: true });
+    mkdirSync(join(dir, beside));
+  }
+  const { code, out, err } = await gift(dir, ['projections', 'status']);
+  assert.equal([code, out], [EXIT.failed, '']);
+  assert.match(err, /events\.db: unable to open .*: see that this user may write all files there, and that it is not mounted read-only\n$/);
+  rmSync(dir, { recursive: true });
 });
 
 test.run();
