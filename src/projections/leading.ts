@@ -41,8 +41,6 @@ export interface LeadOptions {
   readonly pace: Pace;
   /** Told the units it runs, each time that they change. */
   readonly onUnits: (units: readonly Unit[]) => void;
-  /** Told each time that a feed has reached the log's end. */
-  readonly onProgress: () => void;
 }
 
 /** A rebuild that this process takes over. */
@@ -59,7 +57,7 @@ interface Joining {
  * checkpoints.
  */
 export async function lead(options: LeadOptions): Promise<void> {
-  const { events, store, projections, logger, holder, leaseMs, lease, signal, retireMs, pace, onUnits, onProgress } = options;
+  const { events, store, projections, logger, holder, leaseMs, lease, signal, retireMs, pace, onUnits } = options;
   const units = await openUnits(store, projections);
   const unkept = await settleUnkept({ store, logger, holder, leaseMs, signal }, units);
   const ending = new AbortController();
@@ -102,7 +100,6 @@ export async function lead(options: LeadOptions): Promise<void> {
 
   /** Makes use of units that stand at the log's end. Nothing is written to their collections meanwhile. */
   async function use(ready: readonly Unit[]): Promise<void> {
-    onProgress();
     for (const unit of ready) {
       if (unit.caughtUp) continue;
       swaps.begun += 1;
@@ -145,7 +142,6 @@ export async function lead(options: LeadOptions): Promise<void> {
   /** Catches units up on a feed of their own, and brings them to the others. */
   async function catchUp(group: readonly Unit[], { until, slowed }: { readonly until: AbortSignal; readonly slowed: boolean }): Promise<void> {
     const caughtUp = async (ready: readonly Unit[]): Promise<void> => {
-      onProgress();
       for (const unit of ready) {
         await store.ensure(unit.collection);
         // One that is in use and kept up to date here goes on until both stand at the same position.

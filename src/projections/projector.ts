@@ -22,7 +22,7 @@ import { SwapOutdatedError } from './swap.js';
 import type { Unit } from './unit.js';
 import { keepUnkept } from './unkept.js';
 
-/** Waiting after a failure, in ms: doubled each time, up to the last. */
+/** Waiting after a failure, in ms: doubled each time, up to the last; from the first again after a run that went on for longer than that. */
 const RETRY_MS = [100, 5_000] as const;
 /** How long a version that readers have left is kept for those that have not noticed yet, in ms. */
 const RETIRE_MS = 60_000;
@@ -97,6 +97,7 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     const leading = AbortSignal.any([signal, lease.lost]);
     let wait: number = RETRY_MS[0];
     while (!leading.aborted && lease.held) {
+      const began = performance.now();
       try {
         await checkLog(events, store);
         await lead({
@@ -113,12 +114,10 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
           onUnits(opened) {
             units = opened;
           },
-          onProgress() {
-            wait = RETRY_MS[0];
-          },
         });
       } catch (error) {
         if (leading.aborted || !lease.held) break;
+        if (performance.now() - began >= RETRY_MS[1]) wait = RETRY_MS[0];
         const level = error instanceof UnavailableError || error instanceof SwapOutdatedError ? 'warn' : 'error';
         logger[level]({ err: error, retryMs: wait }, 'projector: failed, reading again from the checkpoints');
         await pause(wait, leading);

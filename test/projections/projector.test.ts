@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { giftStream } from '../../src/domain/gift.js';
@@ -163,6 +164,20 @@ test('a failing store is waited for', installed(async ({ events, store, project 
   failing = false;
   await store.reached(`gifts@${V}`, second.position, 5_000);
   assert.ok(await stored(store, second.gifts[0] ?? ''));
+}));
+
+test('what fails again and again, the others doing well, is tried less and less often', installed(async ({ events, store, project }) => {
+  const flaky = writing(store, async (batches) => {
+    const others = batches.filter(({ collection }) => collection.name !== GIFTS.name);
+    await store.write(others);
+    if (others.length < batches.length) throw new UnavailableError('full');
+  });
+  const waits: unknown[] = [];
+  const logger = pino({ level: 'warn' }, { write: (line: string) => void waits.push((JSON.parse(line) as { retryMs?: number }).retryMs) });
+  await project({ store: flaky, logger });
+  await buy(events);
+  await until(() => waits.length === 4);
+  assert.equal(waits, [100, 200, 400, 800]);
 }));
 
 test('reading that fails, also while it folds, is tried again; an unexpected error too', installed(async ({ events, store, project }) => {
