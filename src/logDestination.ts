@@ -23,6 +23,10 @@ const MOST = 16_777_216;
 const FULL_MS = 10;
 /** How often `flushSync` tries a full pipe again: about a second. */
 const FULL_TRIES = 100;
+/** Nobody will ever read what is written there. After anything else, a full disk above all, lines can be written another time. */
+const OVER: ReadonlySet<string | undefined> = new Set(['EPIPE', 'EBADF']);
+/** How long a place that could not be written to is left alone, in milliseconds. */
+const TROUBLE_MS = 1_000;
 
 /**
  * Lines to a file descriptor. What is waiting when the process exits is written then; only a kill loses it.
@@ -37,9 +41,10 @@ export function openLogDestination(fd: number): LogDestination {
   /** Nobody reads any more: there is nowhere to say so either. */
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
+  let trying: NodeJS.Timeout | undefined;
 
   function take(): void {
-    if (dropped > 0) waiting += `${JSON.stringify({ level: 'warn', time: currentTime(), dropped, msg: 'log lines were dropped: the reader was too slow' })}\n`;
+    if (dropped > 0) waiting += `${JSON.stringify({ level: 'warn', time: currentTime(), dropped, msg: 'log lines were dropped: the reader was too slow, or the disk full' })}\n`;
     dropped = 0;
     current = Buffer.from(waiting);
     from = 0;
@@ -58,7 +63,7 @@ export function openLogDestination(fd: number): LogDestination {
     if (current === undefined) return;
     write(fd, current, from, current.length - from, null, (error, written) => {
       if (error?.code === 'EAGAIN') return void setTimeout(step, FULL_MS);
-      if (error !== null) return close();
+      if (error !== null) return failed(error);
       from += written;
       if (current !== undefined && from < current.length) return step();
       current = undefined;
@@ -69,6 +74,14 @@ export function openLogDestination(fd: number): LogDestination {
 
   function later(): void {
     timer ??= setTimeout(proceed, WAIT_MS).unref();
+  }
+
+  function failed({ code }: NodeJS.ErrnoException): void {
+    if (OVER.has(code)) return close();
+    trying ??= setTimeout(() => {
+      trying = undefined;
+      step();
+    }, TROUBLE_MS).unref();
   }
 
   function close(): void {
@@ -86,7 +99,8 @@ export function openLogDestination(fd: number): LogDestination {
         from += writeSync(fd, current, from);
         if (from >= current.length) current = undefined;
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || tries++ >= FULL_TRIES) return close();
+        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return failed(error as NodeJS.ErrnoException);
+        if (tries++ >= FULL_TRIES) return close();
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_MS);
       }
     }

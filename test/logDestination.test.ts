@@ -1,12 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLogDestination } from '../src/logDestination.js';
+import { smallDisk } from './support/smallDisk.js';
 
 interface Context {
   folder: string;
@@ -56,6 +57,41 @@ test('a log that nobody takes any more stops nothing', async ({ folder }) => {
   atOnce.write('lost\n');
   atOnce.flushSync();
 });
+
+test('a disk that was full takes lines again once it has room', async () => {
+  const disk = smallDisk(1);
+  if (disk === undefined) return;
+  const path = join(disk.dir, 'log');
+  const filler = join(disk.dir, 'filler');
+  const fd = openSync(path, 'a');
+  try {
+    const log = openLogDestination(fd);
+    fill(filler);
+    log.write(`${'x'.repeat(9_000)}\n`);
+    await wait(300);
+    log.flushSync();
+    log.write('meanwhile\n');
+    rmSync(filler);
+    log.write('afterwards\n');
+    for (let tries = 0; tries < 200 && !readFileSync(path, 'utf8').includes('afterwards'); tries++) await wait(20);
+    assert.is(readFileSync(path, 'utf8'), `${'x'.repeat(9_000)}\nmeanwhile\nafterwards\n`);
+  } finally {
+    closeSync(fd);
+    disk.remove();
+  }
+});
+
+/** Takes all the room there is on a disk. */
+function fill(file: string): void {
+  const fd = openSync(file, 'w');
+  try {
+    for (;;) writeSync(fd, Buffer.alloc(4_096));
+  } catch (error) {
+    assert.is((error as NodeJS.ErrnoException).code, 'ENOSPC');
+  } finally {
+    closeSync(fd);
+  }
+}
 
 const MODULE = new URL('../src/logDestination.js', import.meta.url).href;
 
