@@ -7,7 +7,16 @@ import type { Caller } from '../ports/eventStore.js';
 
 /** Who gives commands here: `cli:<system user>@<host>` (decisions 11). */
 export function commandLineCaller(): Caller {
-  return { user: `cli:${userInfo().username}@${hostname()}` };
+  return { user: `cli:${systemUser()}@${hostname()}` };
+}
+
+/** The system user's name; its number where the system has no name for it, as in containers that run under any number they are given. */
+function systemUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.());
+  }
 }
 
 /** The context of a command given here and now, the first of its correlation. */

@@ -5,19 +5,26 @@ import { yieldProcessor } from './priority.js';
 // Loading the program takes a good part of a second of a processor, which requests would feel.
 if (process.argv[2] === 'projections') yieldProcessor();
 const { run } = await import('./program.js');
+const { EXIT } = await import('./terminal.js');
 
 const interrupted = new AbortController();
 // A second Ctrl-C ends the process at once: what was acknowledged is durable.
 process.once('SIGINT', () => interrupted.abort());
 process.once('SIGTERM', () => interrupted.abort());
-// Nobody reads any more (`| head`): the rest is dropped quietly.
-for (const out of [process.stdout, process.stderr]) {
-  out.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-  });
-}
+/** Why the result could not be written. */
+let unwritten: Error | undefined;
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // Nobody reads any more (`| head`): the rest is dropped quietly.
+  if (error.code === 'EPIPE' || unwritten !== undefined) return;
+  unwritten = error;
+  process.exitCode = EXIT.failed;
+  process.stderr.write(`gift: what was asked for could not be written to standard output (${error.message}): what stands there is not whole\n`);
+});
+// There is nowhere to say so.
+process.stderr.on('error', () => undefined);
 
-process.exitCode = await run(
+const code = await run(
   { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr, env: process.env, signal: interrupted.signal, yieldProcessor },
   process.argv.slice(2),
 );
+process.exitCode = unwritten === undefined || code !== EXIT.done ? code : EXIT.failed;

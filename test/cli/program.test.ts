@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { spawnSync, type SpawnSyncReturns } from 'node:child_process';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -8,6 +9,7 @@ import * as assert from 'uvu/assert';
 import { program } from '../../src/cli/program.js';
 import { EXIT } from '../../src/cli/terminal.js';
 import { gift, sink } from '../support/cli.js';
+import { GIFT } from '../support/programs.js';
 
 const test = suite('cli/program');
 
@@ -36,6 +38,29 @@ test('a file that the disk or its rights keep from being opened is told with wha
   const { code, out, err } = await gift(dir, ['projections', 'status']);
   assert.equal([code, out], [EXIT.failed, '']);
   assert.match(err, /events\.db: unable to open .*: see that this user may write all files there, and that it is not mounted read-only\n$/);
+  rmSync(dir, { recursive: true });
+});
+
+(existsSync('/dev/full') ? test : test.skip)('a result that can not be written is a failure, told in a line', () => {
+  const full = openSync('/dev/full', 'w');
+  try {
+    const { status, stderr } = spawnSync(process.execPath, [GIFT, '--help'], { stdio: ['ignore', full, 'pipe'], encoding: 'utf8' });
+    assert.is(status, 1);
+    assert.match(stderr, /^gift: .*could not be written.*ENOSPC.*\n$/);
+    assert.is(spawnSync(process.execPath, [GIFT, 'nonsense'], { stdio: ['ignore', 'ignore', full] }).status, 2);
+  } finally {
+    closeSync(full);
+  }
+});
+
+test('a system user without a name acts under its number', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'gift-nameless-'));
+  const nameless = "import os from 'node:os'; import { syncBuiltinESMExports } from 'node:module'; os.userInfo = () => { throw new Error('uv_os_get_passwd returned ENOENT'); }; syncBuiltinESMExports();";
+  const run = (...args: string[]): SpawnSyncReturns<string> =>
+    spawnSync(process.execPath, ['--import', `data:text/javascript,${encodeURIComponent(nameless)}`, GIFT, ...args], { input: '{}', env: { PATH: process.env['PATH'], DATA_DIR: dir }, encoding: 'utf8' });
+  assert.is(run('import', '-').stderr, '');
+  run('audit', 'access', '--json');
+  assert.match(run('audit', 'access', '--json').stdout, new RegExp(`"by":\\{"user":"cli:${process.getuid?.()}@`));
   rmSync(dir, { recursive: true });
 });
 

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir, userInfo } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Sqlite } from './driver.js';
 import { type FileLock, openFileLock } from './fileLock.js';
@@ -87,11 +87,12 @@ function cleared(path: string): string {
 
 /** A folder under the temporary one that nobody else can have put there or look into. */
 function privateFolder(dir: string): string {
-  const { uid } = userInfo();
+  // Not `userInfo`, which fails for a user without a name.
+  const uid = process.getuid?.() ?? -1;
   const folder = join(tmpdir(), `gift-${createHash('sha256').update(dir).digest('hex').slice(0, 16)}-${uid}`);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const found = lstatSync(folder);
-  if (!found.isDirectory() || found.uid !== uid) throw new DataFileError(folder, 'belongs to someone else', 'move it away');
+  if (!found.isDirectory() || (uid !== -1 && found.uid !== uid)) throw new DataFileError(folder, 'belongs to someone else', 'move it away');
   chmodSync(folder, 0o700);
   return folder;
 }
