@@ -1,8 +1,9 @@
 /** Read stores for a short time: a verification's copy is made beside what serves, in files of its own, so that neither waits for the other. */
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFileLock } from './adapters/embedded/fileLock.js';
 import { openEmbeddedReadStore } from './adapters/embedded/readStore.js';
+import { READ_STORE_FILE } from './adapters/embedded/readStoreFile.js';
 import { makeDataDir } from './dataDir.js';
 import type { ReadStore } from './ports/readStore.js';
 import { resources } from './resources.js';
@@ -41,11 +42,12 @@ export async function openScratch(dataDir: string): Promise<Scratch> {
   }
 }
 
-/** Removes a folder whose maker is gone. One that this user may not look into is another's. */
+/** Removes a folder whose maker is gone. One that this user may not look into is another's, and so is one that holds anything else than a copy does. */
 function removeIfLeft(dir: string): void {
-  const made = statSync(dir, { throwIfNoEntry: false });
-  if (made === undefined || Date.now() - made.mtimeMs < CLAIMED_MS) return;
+  const made = lstatSync(dir, { throwIfNoEntry: false });
+  if (made?.isDirectory() !== true || Date.now() - made.mtimeMs < CLAIMED_MS) return;
   try {
+    if (!readdirSync(dir).every((name) => name.startsWith(LOCK) || name.startsWith(READ_STORE_FILE))) return;
     const lock = openFileLock(join(dir, LOCK));
     try {
       if (lock.claim()) rmSync(dir, { recursive: true, force: true });
@@ -53,6 +55,7 @@ function removeIfLeft(dir: string): void {
       lock.close();
     }
   } catch (error) {
-    if (!((error as { code?: string }).code ?? '').startsWith('SQLITE_')) throw error;
+    const { code = '' } = error as { code?: string };
+    if (code !== 'EACCES' && code !== 'ENOENT' && !code.startsWith('SQLITE_')) throw error;
   }
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync, utimesSync } from 'node:fs';
+import { lutimesSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
@@ -17,7 +17,7 @@ const copies = (dir: string): string[] => readdirSync(dir).filter((name) => name
 
 /** As if they had been made a while ago. */
 function grownOld(dir: string): void {
-  for (const name of copies(dir)) utimesSync(join(dir, name), 0, 0);
+  for (const name of copies(dir)) lutimesSync(join(dir, name), 0, 0);
 }
 
 test('it goes with its close', async ({ dir }) => {
@@ -54,6 +54,17 @@ test('one that has just been made, and is not claimed yet, stays', async ({ dir 
   const making = mkdtempSync(join(dir, 'verify-'));
   await (await openScratch(dir)).close();
   assert.equal(copies(dir).map((name) => join(dir, name)), [making]);
+});
+
+test("somebody's own folders and files stay, whatever they are called", async ({ dir }) => {
+  mkdirSync(join(dir, 'verify-reports'));
+  writeFileSync(join(dir, 'verify-reports', 'may.txt'), 'kept');
+  writeFileSync(join(dir, 'verify-may.json'), 'kept');
+  symlinkSync('verify-reports', join(dir, 'verify-latest'));
+  grownOld(dir);
+  await (await openScratch(dir)).close();
+  assert.equal(copies(dir).toSorted(), ['verify-latest', 'verify-may.json', 'verify-reports']);
+  assert.equal(readdirSync(join(dir, 'verify-reports')), ['may.txt']);
 });
 
 test.run();
