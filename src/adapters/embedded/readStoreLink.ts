@@ -11,6 +11,8 @@ export interface WriterLink {
   send(request: WriterRequest): void;
   /** Resolves when everything asked so far is on its way to the writer: in the next turn of the event loop. */
   sent(): Promise<void>;
+  /** How many writers have died: what was asked of one, and is not answered, no other does. */
+  deaths(): number;
   /** Lets the writer finish what was asked, and ends its thread. */
   close(): Promise<void>;
 }
@@ -31,6 +33,7 @@ export function openLink(start: () => Worker, errorOf: (fault: Fault) => Error, 
   let lastId = 0;
   let worker: Worker | undefined;
   let closed = false;
+  let deaths = 0;
 
   function running(): Worker {
     if (worker !== undefined) return worker;
@@ -45,6 +48,9 @@ export function openLink(start: () => Worker, errorOf: (fault: Fault) => Error, 
       const error = new UnavailableError('the read store: its writer ended', { outcomeUnknown: true, cause });
       for (const { reject } of pending.values()) reject(error);
       pending.clear();
+      // It has just failed, so nobody is to do it any more.
+      outbox = [];
+      deaths += 1;
     });
     worker = started;
     return started;
@@ -96,6 +102,7 @@ export function openLink(start: () => Worker, errorOf: (fault: Fault) => Error, 
       send(0, request);
     },
     sent,
+    deaths: () => deaths,
     async close() {
       closed = true;
       await sent();

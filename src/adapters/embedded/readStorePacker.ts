@@ -1,6 +1,7 @@
 /** Turns batches into messages for the writer, a slice at a time, so that the event loop is never held up by a big one. */
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
 import type { CollectionSpec, Correction, Scalar, StoredDocument, WriteBatch } from '../../ports/readStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 import { refuseTooMany, scalarOf } from '../readStoreRules.js';
 import { layoutOf } from './readStoreLayout.js';
 import type { FieldColumn } from './readStoreLayout.js';
@@ -19,7 +20,7 @@ const TURN_MS = 4;
 const STRIDE = 32;
 
 /** @param link to the writer. */
-export function createPacker(link: Pick<WriterLink, 'call' | 'send' | 'sent'>): Packer {
+export function createPacker(link: Pick<WriterLink, 'call' | 'send' | 'sent' | 'deaths'>): Packer {
   let lastCall = 0;
   /** When packing began in this turn of the event loop; `undefined`: not yet. */
   let turnBegan: number | undefined;
@@ -28,9 +29,15 @@ export function createPacker(link: Pick<WriterLink, 'call' | 'send' | 'sent'>): 
   /** Sends all parts; resolves to the answer still to come, so that the next call need not wait for it. */
   async function pack(batches: readonly WriteBatch[]): Promise<{ readonly done: Promise<void> }> {
     const call = ++lastCall;
+    const deaths = link.deaths();
     let parts: PackedBatch[] = [];
     let fault: { readonly error: unknown } | undefined;
+    /** A writer that has died took the parts before with it: those after must not bring a checkpoint past them. */
+    function refuseIfTorn(): void {
+      if (link.deaths() !== deaths) throw new UnavailableError('the read store: its writer ended', { outcomeUnknown: true });
+    }
     async function turn(): Promise<void> {
+      refuseIfTorn();
       if (parts.length > 0) link.send({ kind: 'write', call, last: false, batches: parts });
       parts = [];
       await link.sent();
@@ -38,6 +45,7 @@ export function createPacker(link: Pick<WriterLink, 'call' | 'send' | 'sent'>): 
     }
     try {
       for (const batch of batches) await packBatch(batch, turn, (part) => parts.push(part));
+      refuseIfTorn();
     } catch (error) {
       // The documents before this one may be written: without a checkpoint they change nothing for anybody.
       parts = [];

@@ -62,6 +62,46 @@ test('a link whose writer is dead closes', async () => {
   await link.close();
 });
 
+/** Answers the last parts of writes, and keeps of each whether it had a checkpoint. */
+const TAKING = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  parentPort.on('message', (message) => {
+    if (message === 'close') return parentPort.close();
+    for (const { id, request } of message) {
+      for (const { checkpoint } of request.batches) if (checkpoint !== undefined) Atomics.add(workerData, 0, 1);
+      if (request.last) parentPort.postMessage([{ id }]);
+    }
+  });`;
+
+test('a write whose writer dies in between fails, and its checkpoint is not written: the documents before it are lost', async () => {
+  const checkpoints = new Int32Array(new SharedArrayBuffer(4));
+  const started: Worker[] = [];
+  const start = (): Worker => {
+    const worker = new Worker(TAKING, { eval: true, workerData: checkpoints });
+    started.push(worker);
+    return worker;
+  };
+  const link = openLink(start, ({ message }) => new Error(message), () => undefined);
+  let sent = 0;
+  const packer = createPacker({
+    ...link,
+    async sent() {
+      await link.sent();
+      if (++sent === 2) await started[0]?.terminate();
+    },
+  });
+  const collection = newCollection();
+  const text = 'x'.repeat(1_900);
+  const batches = Array.from({ length: 40 }, (_, k) => batch(collection, Array.from({ length: 1_000 }, (_unused, n) => doc(`${n}`, k, { text })), k < 38 ? undefined : k));
+  const error = await rejectionOf(packer.write(batches));
+  assert.instance(error, UnavailableError);
+  assert.ok((error as UnavailableError).outcomeUnknown);
+  assert.equal([started.length, checkpoints[0]], [2, 0]);
+  await packer.write(batches);
+  assert.is(checkpoints[0], 2);
+  await link.close();
+});
+
 /** A packer whose parts are kept. */
 function packerOnPaper() {
   const parts: WriterRequest[] = [];
@@ -71,6 +111,7 @@ function packerOnPaper() {
     async sent() {
       turns++;
     },
+    deaths: () => 0,
     async call<R>(request: WriterRequest) {
       parts.push(request);
       return undefined as R;
