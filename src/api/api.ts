@@ -15,6 +15,7 @@ import { PROJECTIONS, type ReadModels } from '../readModels.js';
 import type { Resources } from '../resources.js';
 import { standings } from '../standing.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { within } from '../within.js';
 import { twilioCallbacks } from '../workers/notifications/callbacks.js';
 import { openLedger } from '../workers/notifications/ledger.js';
 import { createAuth } from './auth/auth.js';
@@ -112,9 +113,9 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
   ];
   const seesCatalogue: Follower = {
     async reached(position, timeoutMs) {
+      const until = performance.now() + timeoutMs;
       if (!(await models.catalogue.reached(position, timeoutMs))) return false;
-      await catalogue.refresh();
-      return true;
+      return within(catalogue.refresh().then(() => true), until - performance.now(), () => false);
     },
   };
   const { parked, redemptions, voucherCodes, ...readByAll } = models;

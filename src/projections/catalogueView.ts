@@ -76,12 +76,18 @@ export function openCatalogueView({ model, pollMs = POLL_MS, logger }: Catalogue
   };
 
   let running: Promise<void> = Promise.resolve();
-  const look = (): Promise<void> => {
-    const next = running.then(() => (closed ? undefined : present === undefined || edition !== model.edition() ? load() : update()));
+  /** The look that begins once the one under way has ended: one for all who ask until then, since it finds whatever is stored by now. */
+  let coming: Promise<void> | undefined;
+  const lookAfter = (before: Promise<void>): Promise<void> => {
+    const next = before.then(() => {
+      coming = undefined;
+      return closed ? undefined : present === undefined || edition !== model.edition() ? load() : update();
+    });
     // The chain itself must go on after a failure; whoever asked for this look gets the error.
     running = next.catch(() => undefined);
     return next;
   };
+  const look = (): Promise<void> => (coming ??= lookAfter(running));
   const poll = async (): Promise<void> => {
     try {
       await look();

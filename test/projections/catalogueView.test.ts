@@ -146,6 +146,23 @@ test('it polls by itself', async () => {
   assert.ok(view.current().products.has('p1'));
 });
 
+test('however many ask for a refresh at once, they share a look that begins after they have asked', async () => {
+  const fake = fakeModel();
+  fake.put(document('brand', brand('b1'), 1));
+  const view = open(fake);
+  await view.refresh();
+  fake.queries = 0;
+  const early = view.refresh();
+  // The first has begun: what comes now it may not find.
+  await Promise.resolve();
+  fake.put(document('brand', brand('b2'), 2));
+  const asked = Array.from({ length: 500 }, () => view.refresh());
+  await Promise.all(asked);
+  assert.ok(view.current().brands.has('b2'));
+  assert.is(fake.queries, 2, 'one look for the first, one for all others');
+  await early;
+});
+
 test('a document written after one of a higher position is not missed', async () => {
   const fake = fakeModel();
   fake.put(document('product', product('p9'), 9));
