@@ -8,7 +8,7 @@ import { HttpError } from './errors.js';
 import { contextOf, type GiftRouteDeps, userOf } from './giftDeps.js';
 import { giftEntity } from './giftEntities.js';
 import { findGift, giftAfter } from './giftJoin.js';
-import { POSITION_WAIT_MS } from './positions.js';
+import { waitUntilShown } from './positions.js';
 import type { Route } from './route.js';
 import { dataSchema } from './schemas/catalogue.js';
 import { adjustmentCodesSchema, giftEmbeddedExample, giftEmbeddedSchema, giftExample, giftSchema } from './schemas/gifts.js';
@@ -70,7 +70,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
         return async () => {
           const { own, history, replayed } = await claimGift(deps, loaded, user, context);
           const last = own.at(-1);
-          if (last !== undefined) await deps.gifts.reached(last.position, POSITION_WAIT_MS);
+          if (last !== undefined) await waitUntilShown(last.position, [deps.gifts]);
           const joined = await findGift(deps, giftId);
           if (joined === undefined) throw new HttpError('gift_not_found');
           const claimed = last === undefined ? joined : giftAfter(joined, history.slice(0, last.revision + 1));

@@ -1,10 +1,11 @@
 /** `Gift-Position` (design: read-your-writes): names a log and a position in it, `{log id}:{position}`. */
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { within } from '../within.js';
 import { HttpError } from './errors.js';
 
 /** How long a read waits for the position it asks for, and a write for its own read models, milliseconds. */
-export const POSITION_WAIT_MS = 1000;
+const POSITION_WAIT_MS = 1000;
 
 const POSITION = /^([0-9a-f-]{36}):([0-9a-z]{1,64})$/;
 
@@ -29,6 +30,17 @@ export interface Followers {
   readonly always: readonly Follower[];
   /** Waited for on the routes that read them. */
   readonly where: Readonly<Record<ReadBySome, Follower>>;
+}
+
+/**
+ * Waits until the read models that a write touches show it, a second at most. What has been written stands, and is answered all the same where they are late or can't be reached:
+ * who is told otherwise would buy once more.
+ */
+export async function waitUntilShown(position: Position, followers: readonly Follower[]): Promise<void> {
+  const reached = Promise.all(followers.map((follower) => follower.reached(position, POSITION_WAIT_MS))).catch((error: unknown) => {
+    if (!(error instanceof UnavailableError)) throw error;
+  });
+  await within(reached, POSITION_WAIT_MS, () => undefined);
 }
 
 /** Reads, writes and waits for positions of one log. */

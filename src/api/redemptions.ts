@@ -6,7 +6,7 @@ import { unredeemGift } from '../commands/unredeemGift.js';
 import { HttpError } from './errors.js';
 import { contextOf, type GiftRouteDeps, userOf } from './giftDeps.js';
 import { redemptionEntity } from './giftEntities.js';
-import { POSITION_WAIT_MS } from './positions.js';
+import { waitUntilShown } from './positions.js';
 import type { Route, Schema } from './route.js';
 import { dataSchema } from './schemas/catalogue.js';
 import { redemptionExample, redemptionSchema } from './schemas/gifts.js';
@@ -54,7 +54,7 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
         if (!hasRun(loaded, context) && !mayRedeem(loaded.gift, loaded.facts)) throw new HttpError('cannot_redeem');
         return async ({ body }) => {
           const { redemption, event, replayed } = await redeemGift(deps, loaded, user, context, body['location_id'] as string);
-          await deps.gifts.reached(event.position, POSITION_WAIT_MS);
+          await waitUntilShown(event.position, [deps.gifts]);
           const { redemption_id: id, location_id } = redemption;
           const data = redemptionEntity(giftId, { id, location_id, redeemed: true, created_at: event.at, updated_at: event.at });
           return { status: 201, body: { data }, position: event.position, replayed };
@@ -82,7 +82,7 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
         if (!hasRun(loaded, context) && !mayUnredeem(loaded.gift, loaded.facts.caller, redemptionId)) throw new HttpError('cannot_unredeem');
         return async () => {
           const { redeemed, event, replayed } = await unredeemGift(deps, loaded, user, context, redemptionId);
-          await deps.gifts.reached(event.position, POSITION_WAIT_MS);
+          await waitUntilShown(event.position, [deps.gifts]);
           const { redemption_id: id, location_id } = redeemed.data;
           const data = redemptionEntity(giftId, { id, location_id, redeemed: false, created_at: redeemed.at, updated_at: event.at });
           return { status: 200, body: { data }, position: event.position, replayed };

@@ -14,7 +14,7 @@ import { type Viewer, giftEntity } from './giftEntities.js';
 import { joinGifts } from './giftJoin.js';
 import { NEXT_ACTION_BODIES, needsAuthentication } from './nextAction.js';
 import { pageParameters, pageRequest, pageSchema, paginate } from './pages.js';
-import { POSITION_HEADER, POSITION_WAIT_MS, positionText } from './positions.js';
+import { POSITION_HEADER, positionText, waitUntilShown } from './positions.js';
 import type { Answer, EarlyCall, Route, Schema } from './route.js';
 import { dataSchema } from './schemas/catalogue.js';
 import { giftEmbeddedExample, giftExample, giftSchema, listedGiftsEmbeddedSchema, transactionEmbeddedSchema, transactionExample, transactionSchema } from './schemas/gifts.js';
@@ -147,7 +147,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     for (const event of history) if (transactionsProjection.types.includes(event.type)) transaction = transactionsProjection.evolve(transaction, event, transactionId, 0);
     const [first] = history;
     if (transaction === undefined || first === undefined) throw new Error('a purchase was appended and is not there');
-    if (position !== undefined) await Promise.all([deps.transactions, deps.gifts].map((model) => model.reached(position, POSITION_WAIT_MS)));
+    if (position !== undefined) await waitUntilShown(position, [deps.transactions, deps.gifts]);
     // What an answer that succeeds says by itself: a refused purchase was written, too.
     const ofRefusal = { ...(position === undefined ? {} : { [POSITION_HEADER]: positionText(deps.events.logId, position) }), ...(replayed ? { 'Idempotent-Replayed': 'true' } : {}) };
     const { authentication, payment } = transaction;

@@ -12,7 +12,7 @@ import { HttpError } from './errors.js';
 import { contextOf, type GiftRouteDeps, userOf } from './giftDeps.js';
 import { giftEntity, voucherV1, voucherV2 } from './giftEntities.js';
 import { findGift, giftAfter } from './giftJoin.js';
-import { POSITION_WAIT_MS } from './positions.js';
+import { waitUntilShown } from './positions.js';
 import type { EarlyCall, Route, Schema } from './route.js';
 import { dataSchema, embeddedSchema, segmentExample, segmentSchema } from './schemas/catalogue.js';
 import { giftExample, giftSchema, voucherOptionsExample, voucherOptionsSchema, voucherV1Example, voucherV1Schema, voucherV2Example, voucherV2Schema } from './schemas/gifts.js';
@@ -60,7 +60,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
     const context = contextOf(early, loaded.facts.now);
     const handled = await assignGiftVoucher(deps, loaded, userOf(early), context, { format, ...(typeof segmentId === 'string' ? { segmentId } : {}) });
     const last = handled.own.at(-1);
-    if (last !== undefined) await deps.gifts.reached(last.position, POSITION_WAIT_MS);
+    if (last !== undefined) await waitUntilShown(last.position, [deps.gifts]);
     // A repeated request is answered as it was, whatever has changed since.
     const voucher = voucherIn(last === undefined ? handled.history : handled.history.slice(0, last.revision + 1));
     if (voucher === undefined) throw new Error('a voucher was assigned and is not there');

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { giftStream } from '../../src/domain/gift.js';
@@ -160,6 +161,34 @@ test('a refusal that can\'t be kept is not told: nothing else would know of it w
     refused(await own.ask('POST', '/api/v2/transactions', { token, key: 'k3', body: declined }), 402, 'Payment declined.');
     refused(await own.ask('POST', '/api/v2/transactions', { token, key: 'k4', body: purchaseOf('unknown') }), 503, 'Service unavailable.');
   } finally {
+    await own.close();
+  }
+});
+
+test('what has been written is answered, a second later at most, where the read store is lost meanwhile: who is told otherwise buys once more', async () => {
+  let lost: 'refuses' | 'silent' | undefined;
+  const through = (engines: Engines): Engines => {
+    const reached: typeof engines.store.reached = async (...asked) => {
+      if (lost === 'silent') await sleep(3_000);
+      if (lost !== undefined) throw new UnavailableError('the read store is lost');
+      return engines.store.reached(...asked);
+    };
+    return { ...engines, store: { ...engines.store, reached } };
+  };
+  const own = await startService({ app: { through } });
+  try {
+    const [redeemed, token] = [await buyOne(own), await own.userToken('ann')];
+    lost = 'refuses';
+    assert.equal((await own.ask('POST', '/api/v2/transactions', { token, body: purchaseOf('latte') })).status, 201);
+    lost = 'silent';
+    const began = performance.now();
+    const reply = await redeem(own, redeemed);
+    assert.equal(reply.status, 201, reply.text);
+    assert.ok(performance.now() - began < 2_500);
+    lost = 'refuses';
+    assert.equal((await unredeem(own, redeemed)).status, 200);
+  } finally {
+    lost = undefined;
     await own.close();
   }
 });

@@ -13,7 +13,7 @@ import { Refusal } from '../../domain/refusal.js';
 import { gifts as giftsProjection } from '../../projections/gifts.js';
 import { type ErrorCode, HttpError } from '../errors.js';
 import { contextOf } from '../giftDeps.js';
-import { POSITION_WAIT_MS } from '../positions.js';
+import { waitUntilShown } from '../positions.js';
 import type { Call, EarlyCall, Schema } from '../route.js';
 import { dataSchema } from '../schemas/catalogue.js';
 import { eventExample, eventSchema } from '../schemas/events.js';
@@ -149,7 +149,7 @@ export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps):
       const giftId = named(call);
       const { own, replayed } = await run(giftId, contextOf(call, gifts.now()), call.body, (call.body['reason'] as string).trim());
       const position = own.at(-1)?.position;
-      if (position !== undefined && own.some(({ type }) => giftsProjection.types.includes(type))) await models.gifts.reached(position, POSITION_WAIT_MS);
+      if (position !== undefined && own.some(({ type }) => giftsProjection.types.includes(type))) await waitUntilShown(position, [models.gifts]);
       return { status: 200, body: { data: await careView(deps, giftId, own) }, replayed, shown: 1, ...(position === undefined ? {} : { position }) };
     },
   }));

@@ -6,7 +6,7 @@ import { discardParked, findParked, type FoundWork, type ParkedOutcome, retryPar
 import { PARKED_NAMES } from '../../domain/parked.js';
 import type { Condition } from '../../ports/readStore.js';
 import { contextOf } from '../giftDeps.js';
-import { POSITION_WAIT_MS } from '../positions.js';
+import { waitUntilShown } from '../positions.js';
 import type { Call, EarlyCall, Schema } from '../route.js';
 import { dataSchema } from '../schemas/catalogue.js';
 import { callerSchema, eventExample, eventSchema } from '../schemas/events.js';
@@ -72,7 +72,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
     const reason = (call.body['reason'] as string).trim();
     const outcome = await decide(deps, call.params['parkedId'] ?? '', contextOf(call, gifts.now()), reason);
     const position = outcome.own?.position;
-    if (position !== undefined) await models.parked.reached(position, POSITION_WAIT_MS);
+    if (position !== undefined) await waitUntilShown(position, [models.parked]);
     return { status: 200, body: { data: await shown(outcome, sight) }, replayed: outcome.replayed, shown: 1, ...(position === undefined ? {} : { position }) };
   };
 
