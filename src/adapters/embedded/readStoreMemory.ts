@@ -22,6 +22,8 @@ export interface Memory {
 const REMEMBERED = 20_000;
 /** So many ids, as their hashes, are known to have been asked for lately: a power of two. */
 const ASKED = 65_536;
+/** So many collections are remembered, a quarter of a MB each at least: twice as many as there are read models. Each build of one has a collection of its own, which readers leave for the next. */
+const COLLECTIONS = 16;
 
 /** What is remembered of one collection. */
 interface Collection {
@@ -38,6 +40,8 @@ export function createMemory(): Memory {
   function of(layout: Layout): Collection {
     const known = collections.get(layout);
     if (known !== undefined) return known;
+    const [oldest] = collections.keys();
+    if (oldest !== undefined && collections.size >= COLLECTIONS) collections.delete(oldest);
     const made = { documents: new LRUCache<string, StoredDocument>({ max: REMEMBERED }), asked: new Int32Array(ASKED) };
     collections.set(layout, made);
     return made;

@@ -7,6 +7,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore.js';
 import { READ_STORE_FILE } from '../../../src/adapters/embedded/readStoreFile.js';
+import { layoutOf } from '../../../src/adapters/embedded/readStoreLayout.js';
 import { type Lookups, type LookupsOptions, openLookups } from '../../../src/adapters/embedded/readStoreLookups.js';
 import { createMemory } from '../../../src/adapters/embedded/readStoreMemory.js';
 import { newFolder } from '../../support/readStoreEmbedded.js';
@@ -156,6 +157,17 @@ test('what is asked for again is remembered, until something is forgotten; an an
   await again;
   assert.equal(await byWhom(lookups, ['c1']), ['here'], 'it may be outdated');
   await lookups.close();
+});
+
+test('of builds that readers have left nothing is kept: there may be any number of them', () => {
+  const memory = createMemory();
+  const builds = Array.from({ length: 40 }, (_, n) => layoutOf({ ...collection, version: n + 1 }));
+  for (const layout of builds) {
+    // Once it has been asked for it is remembered from the second time on.
+    for (let times = 0; times < 2; times++) memory.remember(layout, doc('a', 1, {}), memory.age());
+    assert.ok(memory.known(layout, 'a'));
+  }
+  assert.is(memory.known(builds[0] as (typeof builds)[number], 'a'), undefined);
 });
 
 test('a memory that can not be brought up to date fails those who ask, and nobody after them', async () => {
