@@ -1,10 +1,11 @@
 /** The keys of an installation: as set, or made once and kept beside the embedded engines' files. */
 import { randomBytes } from 'node:crypto';
 import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { EngineError } from './adapters/engineError.js';
 import type { Config } from './config.js';
 import { makeDataDir } from './dataDir.js';
+import { syncFolder } from './syncFolder.js';
 
 /** Where the key of access tokens is kept within DATA_DIR. */
 export const TOKEN_KEY_FILE = 'token.key';
@@ -55,15 +56,19 @@ export function findHashKey(config: Pick<Config, 'dataDir' | 'hashKey'>): Buffer
   return existsSync(file) ? Buffer.from(kept(file)) : undefined;
 }
 
-/** Writes the key whole before it gets its name, so that nobody ever reads half of one. */
+/** Writes the key whole before it gets its name, so that nobody ever reads half of one; and both are on disk before anything is made with it, which nobody would find without. */
 function make(file: string): void {
   const draft = `${file}.${process.pid}.${randomBytes(4).toString('hex')}`;
   const descriptor = openSync(draft, 'wx', 0o600);
-  writeSync(descriptor, `${randomBytes(32).toString('base64url')}\n`);
-  fsyncSync(descriptor);
-  closeSync(descriptor);
   try {
+    try {
+      writeSync(descriptor, `${randomBytes(32).toString('base64url')}\n`);
+      fsyncSync(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
     linkSync(draft, file);
+    syncFolder(dirname(file));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {

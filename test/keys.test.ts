@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import { findHashKey, loadKeys } from '../src/keys.js';
+import { fillDisk, smallDisk } from './support/smallDisk.js';
 
 const test = suite<{ dir: string }>('keys');
 test.before.each((context) => {
@@ -38,6 +39,18 @@ test('a file that is no key at all is refused, and left as it is', ({ dir }) => 
   assert.throws(() => loadKeys({ dataDir: dir }), /^EngineError: DATA_DIR: .*hash\.key is not a whole key: put back .*; it was left as it is$/);
   assert.throws(() => findHashKey({ dataDir: dir }), /hash\.key is not a whole key/);
   assert.deepEqual(readFileSync(join(dir, 'hash.key')), foreign);
+});
+
+test('a full disk leaves no half of a key, and no draft of one', () => {
+  const disk = smallDisk(1);
+  if (disk === undefined) return;
+  try {
+    fillDisk(join(disk.dir, 'filler'));
+    assert.throws(() => loadKeys({ dataDir: disk.dir }), { code: 'ENOSPC' });
+    assert.deepEqual(readdirSync(disk.dir), ['filler']);
+  } finally {
+    disk.remove();
+  }
 });
 
 test('a folder that can’t be used is an error that says what to change', ({ dir }) => {

@@ -1,13 +1,13 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLogDestination } from '../src/logDestination.js';
-import { smallDisk } from './support/smallDisk.js';
+import { fillDisk, smallDisk } from './support/smallDisk.js';
 
 interface Context {
   folder: string;
@@ -66,7 +66,7 @@ test('a disk that was full takes lines again once it has room', async () => {
   const fd = openSync(path, 'a');
   try {
     const log = openLogDestination(fd);
-    fill(filler);
+    fillDisk(filler);
     log.write(`${'x'.repeat(9_000)}\n`);
     await wait(300);
     log.flushSync();
@@ -80,18 +80,6 @@ test('a disk that was full takes lines again once it has room', async () => {
     disk.remove();
   }
 });
-
-/** Takes all the room there is on a disk. */
-function fill(file: string): void {
-  const fd = openSync(file, 'w');
-  try {
-    for (;;) writeSync(fd, Buffer.alloc(4_096));
-  } catch (error) {
-    assert.is((error as NodeJS.ErrnoException).code, 'ENOSPC');
-  } finally {
-    closeSync(fd);
-  }
-}
 
 const MODULE = new URL('../src/logDestination.js', import.meta.url).href;
 

@@ -1,6 +1,6 @@
 /** A small file system of its own, in memory, for tests of a disk that fills up. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -19,4 +19,16 @@ export function smallDisk(megabytes: number): { readonly dir: string; remove(): 
       rmSync(dir, { recursive: true });
     },
   };
+}
+
+/** Takes all the room there is on its disk. */
+export function fillDisk(file: string): void {
+  const fd = openSync(file, 'w');
+  try {
+    for (;;) writeSync(fd, Buffer.alloc(4_096));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+  } finally {
+    closeSync(fd);
+  }
 }

@@ -1,6 +1,7 @@
 /** A new event log is made beside its place and put there whole, so that nobody ever finds half of one. */
-import { closeSync, existsSync, fsyncSync, linkSync, mkdtempSync, openSync, rmSync, statSync } from 'node:fs';
+import { existsSync, linkSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { syncFolder } from '../../syncFolder.js';
 import { eventLogFile } from './eventStoreLog.js';
 
 /** A folder within a data folder (on its disk) for a log in the making; `remove` takes it away with whatever it holds. */
@@ -18,10 +19,5 @@ export function placeEventLog(dir: string, dataDir: string): void {
   // Whoever closed it last has brought everything into the file itself.
   if (existsSync(`${made}-wal`) && statSync(`${made}-wal`).size > 0) throw new Error(`${made} is still in use`);
   linkSync(made, eventLogFile(dataDir));
-  const folder = openSync(dataDir, 'r');
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
+  syncFolder(dataDir);
 }
