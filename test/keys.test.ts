@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import { findHashKey, loadKeys } from '../src/keys.js';
-import { fillDisk, smallDisk } from './support/smallDisk.js';
+import { fillDisk, NO_MOUNT, smallDisk } from './support/smallDisk.js';
+import { testWhere } from './support/testWhere.js';
 
 const test = suite<{ dir: string }>('keys');
 test.before.each((context) => {
@@ -41,15 +42,15 @@ test('a file that is no key at all is refused, and left as it is', ({ dir }) => 
   assert.deepEqual(readFileSync(join(dir, 'hash.key')), foreign);
 });
 
-test('a full disk leaves no half of a key, and no draft of one', () => {
-  const disk = smallDisk(1);
-  if (disk === undefined) return;
+const disk = smallDisk(1);
+testWhere(test, disk !== undefined, NO_MOUNT, 'a full disk leaves no half of a key, and no draft of one', () => {
+  const { dir, remove } = disk!;
   try {
-    fillDisk(join(disk.dir, 'filler'));
-    assert.throws(() => loadKeys({ dataDir: disk.dir }), { code: 'ENOSPC' });
-    assert.deepEqual(readdirSync(disk.dir), ['filler']);
+    fillDisk(join(dir, 'filler'));
+    assert.throws(() => loadKeys({ dataDir: dir }), { code: 'ENOSPC' });
+    assert.deepEqual(readdirSync(dir), ['filler']);
   } finally {
-    disk.remove();
+    remove();
   }
 });
 

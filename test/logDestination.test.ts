@@ -7,7 +7,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openLogDestination } from '../src/logDestination.js';
-import { fillDisk, smallDisk } from './support/smallDisk.js';
+import { fillDisk, NO_MOUNT, smallDisk } from './support/smallDisk.js';
+import { testWhere } from './support/testWhere.js';
 
 interface Context {
   folder: string;
@@ -58,11 +59,11 @@ test('a log that nobody takes any more stops nothing', async ({ folder }) => {
   atOnce.flushSync();
 });
 
-test('a disk that was full takes lines again once it has room', async () => {
-  const disk = smallDisk(1);
-  if (disk === undefined) return;
-  const path = join(disk.dir, 'log');
-  const filler = join(disk.dir, 'filler');
+const disk = smallDisk(1);
+testWhere(test, disk !== undefined, NO_MOUNT, 'a disk that was full takes lines again once it has room', async () => {
+  const { dir, remove } = disk!;
+  const path = join(dir, 'log');
+  const filler = join(dir, 'filler');
   const fd = openSync(path, 'a');
   try {
     const log = openLogDestination(fd);
@@ -77,7 +78,7 @@ test('a disk that was full takes lines again once it has room', async () => {
     assert.is(readFileSync(path, 'utf8'), `${'x'.repeat(9_000)}\nmeanwhile\nafterwards\n`);
   } finally {
     closeSync(fd);
-    disk.remove();
+    remove();
   }
 });
 

@@ -10,6 +10,7 @@ import { program } from '../../src/cli/program.js';
 import { EXIT } from '../../src/cli/terminal.js';
 import { gift, sink } from '../support/cli.js';
 import { GIFT } from '../support/programs.js';
+import { testWhere } from '../support/testWhere.js';
 
 const test = suite('cli/program');
 
@@ -41,7 +42,7 @@ test('a file that the disk or its rights keep from being opened is told with wha
   rmSync(dir, { recursive: true });
 });
 
-(existsSync('/dev/full') ? test : test.skip)('a result that can not be written is a failure, told in a line', () => {
+testWhere(test, existsSync('/dev/full'), 'no /dev/full here', 'a result that can not be written is a failure, told in a line', () => {
   const full = openSync('/dev/full', 'w');
   try {
     const { status, stderr } = spawnSync(process.execPath, [GIFT, '--help'], { stdio: ['ignore', full, 'pipe'], encoding: 'utf8' });

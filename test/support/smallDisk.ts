@@ -4,6 +4,9 @@ import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+/** Why there is none, for tests that need one. */
+export const NO_MOUNT = 'no file system can be mounted here';
+
 /** Makes a disk of so many MB; `undefined` where this user may not. It may still be in use when it is removed: it goes when it no longer is. */
 export function smallDisk(megabytes: number): { readonly dir: string; remove(): void } | undefined {
   const dir = mkdtempSync(join(tmpdir(), 'gift-disk-'));

@@ -9,27 +9,19 @@ import type { NewEvent } from '../../../src/ports/eventStore.js';
 import { event, eventsOf, failureOf, idsOf } from '../../support/eventStoreEvents.js';
 import { inFolder } from '../../support/eventStoreFolder.js';
 import { startEventStore } from '../../support/eventStoreProcess.js';
-import { smallDisk } from '../../support/smallDisk.js';
+import { NO_MOUNT, smallDisk } from '../../support/smallDisk.js';
+import { testWhere } from '../../support/testWhere.js';
 
 const test = suite('Embedded event store: a disk that takes no more');
 
 const large = (): NewEvent => event('Large', { text: 'x'.repeat(50_000) });
 
-/** A test that not every machine can run: there it is skipped by name. */
-function testWhere(possible: boolean, otherwise: string, name: string, run: () => Promise<void>): void {
-  if (possible) test(name, run);
-  else {
-    console.log(`skipped, ${otherwise}: ${name}`);
-    test.skip(name, run);
-  }
-}
-
 const disk = smallDisk(4);
 disk?.remove();
-const [mountable, noMount] = [disk !== undefined, 'no file system can be mounted here'];
+const mountable = disk !== undefined;
 const [limitable, noLimit] = [spawnSync('prlimit', ['--version']).status === 0, 'no prlimit here'];
 
-testWhere(mountable, noMount, 'a full disk fails appends, loses nothing and is got over', async () => {
+testWhere(test, mountable, NO_MOUNT, 'a full disk fails appends, loses nothing and is got over', async () => {
   const { dir, remove } = smallDisk(4)!;
   const ballast = join(dir, 'ballast');
   writeFileSync(ballast, Buffer.alloc(1_500_000));
@@ -67,7 +59,7 @@ testWhere(mountable, noMount, 'a full disk fails appends, loses nothing and is g
   }
 });
 
-testWhere(mountable, noMount, 'a log that can not be begun for lack of space says so', async () => {
+testWhere(test, mountable, NO_MOUNT, 'a log that can not be begun for lack of space says so', async () => {
   const { dir, remove } = smallDisk(1)!;
   try {
     writeFileSync(join(dir, 'ballast'), Buffer.alloc(1_048_576 - 8_192));
@@ -79,7 +71,7 @@ testWhere(mountable, noMount, 'a log that can not be begun for lack of space say
   }
 });
 
-testWhere(limitable, noLimit, 'a write that fails leaves the outcome open, and the repeat settles it', () =>
+testWhere(test, limitable, noLimit, 'a write that fails leaves the outcome open, and the repeat settles it', () =>
   inFolder(async ({ dir, open }) => {
     const store = await open();
     const other = await startEventStore(dir);

@@ -8,7 +8,8 @@ import { DataFileError } from '../../../src/adapters/embedded/sqlite.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { batch, doc, filled, newCollection, projectionOf, rejectionOf } from '../../support/readStoreDocuments.js';
 import { newFolder } from '../../support/readStoreEmbedded.js';
-import { smallDisk } from '../../support/smallDisk.js';
+import { NO_MOUNT, smallDisk } from '../../support/smallDisk.js';
+import { testWhere } from '../../support/testWhere.js';
 
 const test = suite('Embedded read store: files and disks');
 
@@ -90,11 +91,7 @@ const FULL = 'a full disk fails writes with UnavailableError, and they work agai
 
 const disk = smallDisk(8);
 
-if (disk !== undefined) test(FULL, fullDisk);
-else {
-  console.log(`skipped: ${FULL} (no file system can be mounted here)`);
-  test.skip(FULL, fullDisk);
-}
+testWhere(test, disk !== undefined, NO_MOUNT, FULL, fullDisk);
 
 async function fullDisk(): Promise<void> {
   const { dir } = disk!;
