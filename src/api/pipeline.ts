@@ -4,7 +4,7 @@
  */
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { printable, shortened } from '../callerWords.js';
+import { shortened } from '../callerWords.js';
 import type { Role } from '../domain/account.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Position } from '../ports/eventStore.js';
@@ -191,7 +191,7 @@ function embedsOf(route: Route, ctx: Context, body: unknown): readonly string[] 
   if (asked.length === 0) return NO_EMBEDS;
   const wanted = new Set<string>();
   for (const relation of asked) {
-    if (!known.includes(relation)) throw new HttpError('unknown_embed', { message: `Unknown embed: ${shortened(printable(relation))}.` });
+    if (!known.includes(relation)) throw new HttpError('unknown_embed', { message: `Unknown embed: ${shortened(relation)}.` });
     const steps = relation.split('.');
     for (let length = 1; length <= steps.length; length++) wanted.add(steps.slice(0, length).join('.'));
   }

@@ -277,6 +277,7 @@ test('422: a query that breaks its schema, embeds that are none', async () => {
     ['/api/v2/product-tags/categories?per_page=101', 'per_page must be at most 100'],
     ['/api/v2/product-tags/categories?page=99999999999999999999', 'page must be at most 2147483647'],
     ['/api/v2/product-tags/categories?embed[]=brand', 'Unknown embed: brand.'],
+    [`/api/v2/brands?embed[]=${encodeURIComponent('Läden 🎁')}`, 'Unknown embed: Läden 🎁.'],
     ['/api/v2/tiles/0,0:1,1', 'Invalid tile.'],
     ['/api/v2/tiles/nonsense', 'Invalid tile.'],
     ['/api/v2/tiles/0.0,91.0:1.0,1.0', 'Invalid tile.'],
