@@ -4,14 +4,14 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { KeyedHash } from '../../domain/keyedHash.js';
-import { type Caller, ConflictError, type EventStore, type Position } from '../../ports/eventStore.js';
+import { type Appended, type Caller, ConflictError, type EventStore, type Position } from '../../ports/eventStore.js';
 import { type CommandContext, recordable } from '../context.js';
 import { checkEntries } from './checks.js';
 import { ImportFaultsError, faultCollector } from './faults.js';
 import { underKnownIds } from './knownCodes.js';
 import { readLogState } from './logState.js';
 import { inParallel } from '../../inParallel.js';
-import { type ImportChange, type ImportPlan, planImport } from './plan.js';
+import { type ImportChange, type ImportPlan, type PlannedAppend, planImport } from './plan.js';
 import { type SecretHashes, secretHashes } from './secrets.js';
 import { checkShapes } from './shapes.js';
 import { wantedOf } from './wanted.js';
@@ -20,6 +20,8 @@ import { wantedOf } from './wanted.js';
 const IN_FLIGHT = 64;
 /** Looks at the log before giving up to others who keep changing the same entries. */
 const ATTEMPTS = 10;
+/** Lost races against what does not matter to an append, each with a look at its stream alone. */
+const RACES = 64;
 /** Pruning more entries than this wants a `yes`. */
 export const PRUNE_WITHOUT_YES = 10;
 
@@ -144,12 +146,12 @@ async function appendAll(run: Run, plan: ImportPlan): Promise<ConflictError | un
   let done = 0;
   for (const phase of plan.phases) {
     let conflict: ConflictError | undefined;
-    await inParallel(phase, IN_FLIGHT, async ({ stream, expected, events, changes }) => {
+    await inParallel(phase, IN_FLIGHT, async (planned) => {
       const context: CommandContext = { commandId, correlationId, by: options.by, now: deps.now() };
       try {
-        const { position } = await deps.events.append(stream, recordable(events, context), expected);
-        run.events += events.length;
-        run.changes.push(...changes);
+        const { position } = await appendPlanned(deps.events, planned, context);
+        run.events += planned.events.length;
+        run.changes.push(...planned.changes);
         if (run.position === undefined || position > run.position) run.position = position;
       } catch (error) {
         if (!(error instanceof ConflictError)) throw error;
@@ -161,4 +163,21 @@ async function appendAll(run: Run, plan: ImportPlan): Promise<ConflictError | un
     if (conflict !== undefined) return conflict;
   }
   return undefined;
+}
+
+/** Appends behind whatever others have appended meanwhile that it does not mind. @throws ConflictError where it does, or after many lost races */
+async function appendPlanned(events: EventStore, { stream, expected, events: decided, minds }: PlannedAppend, context: CommandContext): Promise<Appended> {
+  const recorded = recordable(decided, context);
+  let at = expected;
+  for (let race = 1; ; race++) {
+    try {
+      return await events.append(stream, recorded, at);
+    } catch (error) {
+      if (!(error instanceof ConflictError) || minds === undefined || race === RACES) throw error;
+      const since = await events.read(stream, { from: typeof at === 'number' ? at + 1 : 0 });
+      const last = since.at(-1);
+      if (last === undefined || since.some(({ type }) => minds.includes(type))) throw error;
+      at = last.revision;
+    }
+  }
 }

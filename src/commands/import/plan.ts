@@ -30,6 +30,8 @@ export interface PlannedAppend {
   readonly events: readonly DomainEvent[];
   /** Absent for reservations: they follow from their users. */
   readonly changes: readonly ImportChange[];
+  /** What others append meanwhile matters only where it is of one of these types; absent: whatever it is. A wallet in use is debited all the time. */
+  readonly minds?: readonly string[];
 }
 
 /** Everything an import is to append. */
@@ -165,6 +167,6 @@ function topUps({ wanted, log }: PlanInput): PlannedAppend[] {
     if (fresh.length === 0) return [];
     const events: WalletToppedUp[] = fresh.map((topUp) => ({ type: 'WalletToppedUp', data: { top_up_id: topUp.id, amount: topUp.amount } }));
     const changes = fresh.map((topUp): ImportChange => ({ action: 'add', array: 'top_ups', id: `${id}/${topUp.id}` }));
-    return [{ stream: walletStream(id), expected: stored?.revision ?? 'none', events, changes }];
+    return [{ stream: walletStream(id), expected: stored?.revision ?? 'none', events, changes, minds: ['WalletToppedUp'] }];
   });
 }

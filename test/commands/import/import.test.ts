@@ -105,6 +105,21 @@ test('top-ups follow whatever else stands in the wallet', async () => {
   assert.is(events.log.filter(({ stream }) => stream === 'wallet-w1').at(-1)?.revision, 1);
 });
 
+test('a wallet that is debited all the time is topped up all the same, each top-up once', async () => {
+  const events = memoryEvents();
+  const wallets = (...ids: string[]): object => ({ payment_methods: [{ reference: 'w', kind: 'wallet', prepaid: true, users: [], top_ups: ids.map((id) => ({ id, amount: 500 })) }] });
+  let debits = 0;
+  const others = ['t1'];
+  events.beforeAppend = (stream) => {
+    if (stream !== 'wallet-w') return;
+    if (debits++ < 30) events.given(stream, { type: 'WalletDebited', data: { transaction_id: `t-${debits}`, amount: 5 } });
+    else for (const top_up_id of others.splice(0)) events.given(stream, { type: 'WalletToppedUp', data: { top_up_id, amount: 500 } });
+  };
+  await importInto(events, wallets('t1', 't2'));
+  const ids = events.log.filter(({ type }) => type === 'WalletToppedUp').map(({ data }) => (data as { top_up_id: string }).top_up_id);
+  assert.equal(ids, ['t1', 't2'], 'the first by another import, meanwhile');
+});
+
 test('a plain password is hashed, and hashed again only when it is another one', async () => {
   const events = memoryEvents();
   const file = (password: string, secret: string) => ({ users: [{ id: 'u', username: 'u', password }], clients: [{ id: 'c', name: 'C', secret }] });
