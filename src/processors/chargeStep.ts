@@ -73,6 +73,7 @@ export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolea
       at = await read(deps.events, stream);
       continue;
     }
+    refuseOtherAmount(answer, state.purchase.total);
     const [settled] = settleCharge(state, eventOf(answer, state.purchase.total));
     if (settled === undefined || (await writer.append(stream, settled, last.revision, { commandId, cause: last, simulated: answer.simulated })) !== undefined) return;
     at = await read(deps.events, stream);
@@ -153,6 +154,15 @@ function notYet({ now, patience: { lookMs } }: ChargeDeps, { required, until, fa
   let look = lookMs;
   while (look <= waited) look *= 3;
   return new NotYetError('the buyer has not proved who they are', Math.max(1, Math.min(since + look, Date.parse(until)) - now()));
+}
+
+/**
+ * What is recorded as taken is what was taken. A repeated request whose first purchase a restored log does not know may name another price by now, and the provider
+ * answers with the first charge.
+ */
+function refuseOtherAmount(answer: ChargeReply, total: number): void {
+  if (answer.outcome !== 'charged' || answer.amount === undefined || answer.amount === total) return;
+  throw new GiveUpError(`${answer.provider} took ${answer.amount} pence for this transaction (${answer.charge_id}), which costs ${total} pence: give them back there, then discard this`);
 }
 
 function eventOf(answer: ChargeReply, amount: number): PaymentCharged | PaymentDeclined {

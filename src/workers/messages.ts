@@ -44,9 +44,9 @@ export interface ChargeRequest {
   readonly started_at: string;
 }
 
-/** The provider's final answer. `simulated`: nobody's money was moved. */
+/** The provider's final answer. `amount`: what it says that it took, pence; absent: it does not say. `simulated`: nobody's money was moved. */
 export type ChargeReply =
-  | { readonly outcome: 'charged'; readonly provider: string; readonly charge_id: string; readonly simulated: boolean }
+  | { readonly outcome: 'charged'; readonly provider: string; readonly charge_id: string; readonly amount?: number; readonly simulated: boolean }
   | { readonly outcome: 'declined'; readonly provider: string; readonly code: string; readonly simulated: boolean };
 
 /**
@@ -208,6 +208,7 @@ const outcomes = (...choices: readonly Record<string, unknown>[]): Exclude<Schem
 });
 
 const charged = { outcome: { const: 'charged' }, provider: id, charge_id: id, simulated: yes };
+const taken = { amount: { type: 'integer', minimum: 0 } };
 const declined = { outcome: { const: 'declined' }, provider: id, code: id, simulated: yes };
 const refunded = { outcome: { const: 'refunded' }, provider: id, refund_ref: id, simulated: yes };
 const refused = { outcome: { const: 'refused' }, provider: id, code: id, simulated: yes };
@@ -226,11 +227,11 @@ export const checks = {
     'charge request',
     object({ transaction_id: id, amount: { type: 'integer', minimum: 0 }, payment_reference: id, customer: { type: ['string', 'null'] }, started_at: id }),
   ),
-  chargeReply: check<ChargeReply | AuthenticationReply | Trouble>(`answer on ${SUBJECTS.charge}`, outcomes(charged, declined, authentication, later, impossible)),
+  chargeReply: check<ChargeReply | AuthenticationReply | Trouble>(`answer on ${SUBJECTS.charge}`, { ...outcomes(charged, declined, authentication, later, impossible), properties: taken }),
   chargeLookup: check<ChargeLookup>('charge look-up', object({ transaction_id: id, payment_id: { ...id, type: ['string', 'null'] } })),
-  chargeLookupReply: check<ChargeLookupReply | Trouble>(`answer on ${SUBJECTS.lookUpCharge}`, outcomes(charged, declined, authentication, later, impossible, unknown)),
+  chargeLookupReply: check<ChargeLookupReply | Trouble>(`answer on ${SUBJECTS.lookUpCharge}`, { ...outcomes(charged, declined, authentication, later, impossible, unknown), properties: taken }),
   chargeCancellation: check<ChargeCancellation>('cancellation of a charge', object({ transaction_id: id, payment_id: id, code: id })),
-  chargeCancellationReply: check<ChargeReply | Trouble>(`answer on ${SUBJECTS.cancelCharge}`, outcomes(charged, declined, later, impossible)),
+  chargeCancellationReply: check<ChargeReply | Trouble>(`answer on ${SUBJECTS.cancelCharge}`, { ...outcomes(charged, declined, later, impossible), properties: taken }),
   paymentActionRequest: check<PaymentActionRequest>('payment action request', object({ transaction_id: id, payment_id: id })),
   paymentActionReply: check<PaymentActionReply | Trouble>(`answer on ${SUBJECTS.paymentAction}`, outcomes({ outcome: { const: 'action' }, client_secret: id, waiting: yes }, unknown, later, impossible)),
   paymentSearch: check<PaymentSearch>('search for a payment', object({ payment_id: id })),

@@ -121,6 +121,19 @@ test('a purchase of long ago that no charge is known of, as in a restored log, i
   assert.equal([await chargeOf(), asked], [{ amount: 250, provider: 'simulated', charge_id: `ch_simulated_${never.transactionId}` }, ['payments.lookup', 'payments.charge']]);
 });
 
+test('a provider that took another amount than the purchase costs: parked, and never recorded as what it costs', async ({ house }) => {
+  const charged = (amount: number): ChargeReply => ({ outcome: 'charged', provider: 'p', charge_id: 'ch_1', amount, simulated: false });
+  let amount = 200;
+  house.process({ bus: answering(house.bus, { 'payments.charge': async () => charged(amount), 'payments.lookup': async () => charged(amount) }) });
+  const { transactionId } = await house.buy([{}]);
+  await house.until(async () => (await parked(house)).length === 1);
+  assert.match((await parked(house))[0]?.cause ?? '', /^p took 200 pence for this transaction \(ch_1\), which costs 250 pence/);
+  assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted']);
+  amount = 250;
+  await house.append('parked-purchase', 'WorkRetried', { entity: transactionId, transaction_id: transactionId, step: 'charge', times: 1, reason: 'x' });
+  await house.until(async () => (await house.all('PaymentCharged')).length === 1);
+});
+
 test('after 20 hours a charge is only looked up: found, or parked', async ({ house }) => {
   await house.work();
   let asked = 0;

@@ -11,6 +11,7 @@ export interface StripeIntent {
   readonly id: string;
   readonly object: 'payment_intent';
   amount: number;
+  amount_received: number;
   currency: string;
   readonly customer: string | null;
   readonly payment_method: string | null;
@@ -113,7 +114,7 @@ export async function openStripeServer(): Promise<StripeServer> {
     const declined = Object.hasOwn(DECLINES, method) ? DECLINES[method] : undefined;
     intent.latest_charge = idOf('ch');
     if (declined === undefined) {
-      intent.status = 'succeeded';
+      Object.assign(intent, { status: 'succeeded', amount_received: intent.amount });
       return { status: 200, body: { ...intent } };
     }
     const [code, decline_code] = declined;
@@ -132,6 +133,7 @@ export async function openStripeServer(): Promise<StripeServer> {
       id,
       object: 'payment_intent',
       amount,
+      amount_received: 0,
       currency: form.get('currency') ?? '',
       customer: form.get('customer'),
       payment_method: form.get('payment_method'),
@@ -264,6 +266,7 @@ export async function openStripeServer(): Promise<StripeServer> {
       intent.next_action = null;
       intent.latest_charge = proves ? idOf('ch') : null;
       intent.status = code === undefined ? 'succeeded' : 'requires_payment_method';
+      intent.amount_received = code === undefined ? intent.amount : 0;
       if (code !== undefined) intent.last_payment_error = { type: proves ? 'card_error' : 'invalid_request_error', code, ...(decline_code === undefined ? {} : { decline_code }), message: 'It came to nothing.' };
       return intent;
     },

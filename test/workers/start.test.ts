@@ -126,6 +126,7 @@ test('answers are checked too', () => {
   for (const [check, answer] of [
     [checks.chargeReply, { outcome: 'unknown' }],
     [checks.chargeReply, { ...charged, charge_id: undefined }],
+    [checks.chargeReply, { ...charged, amount: 2.5 }],
     [checks.chargeReply, null],
     [checks.refundReply, { outcome: 'never' }],
     [checks.refundReply, { ...refunded, outcome: 'refused' }],

@@ -150,6 +150,6 @@ function checkIntent({ object }: Intent): void {
   if (object !== 'payment_intent') throw new UnclearError('Stripe answered with something else', { outcomeUnknown: true });
 }
 
-function charged({ id }: Intent): ChargeReply {
-  return { outcome: 'charged', provider: PROVIDER, charge_id: id, simulated: false };
+function charged({ id, amount_received: amount }: Intent): ChargeReply {
+  return { outcome: 'charged', provider: PROVIDER, charge_id: id, amount, simulated: false };
 }

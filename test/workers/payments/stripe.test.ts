@@ -50,7 +50,7 @@ function once(server: StripeServer, fault: Fault, which: (asked: Asked) => boole
 test('charges a stored card once, its buyer being there, under the transaction as key and metadata', async ({ server, payments }) => {
   const request = ask();
   const [intent] = [await payments.charge(request)].map((reply) => ({ reply, made: server.intents[0] }));
-  assert.equal(intent?.reply, { outcome: 'charged', provider: 'stripe', charge_id: intent?.made?.id, simulated: false });
+  assert.equal(intent?.reply, { outcome: 'charged', provider: 'stripe', charge_id: intent?.made?.id, amount: 250, simulated: false });
   const form = new URLSearchParams(server.asked[0]?.body);
   assert.equal(Object.fromEntries(form), {
     amount: '250', currency: 'gbp', payment_method: 'pm_card_visa', customer: 'cus_ann', 'allowed_payment_method_types[0]': 'card', confirm: 'true', use_stripe_sdk: 'true',
@@ -162,6 +162,7 @@ test('the same key with another request is looked up, never made anew', async ({
   await payments.charge(request);
   const changed = { ...request, customer: 'cus_other' };
   assert.is((await payments.charge(changed)).outcome, 'charged');
+  assert.is(((await payments.charge({ ...request, amount: 300 })) as { amount?: number }).amount, 250, 'what was taken, not what is asked for');
   server.searchable = false;
   const alone = open(server, { guard: { failures: 1 } });
   for (let n = 0; n < 2; n++) await rejects(alone.charge(changed), Error, /by another request/);
@@ -279,7 +280,7 @@ test('a buyer who has to prove who they are: waits, with a secret that is asked 
   assert.equal(await payments.action({ ...request, payment_id }), { outcome: 'action', client_secret: intent?.client_secret, waiting: true });
   assert.not.match(lines.join(), intent?.client_secret ?? '?');
   server.authenticate(payment_id, true);
-  assert.equal(await payments.lookUp({ ...request, payment_id }), { outcome: 'charged', provider: 'stripe', charge_id: payment_id, simulated: false });
+  assert.equal(await payments.lookUp({ ...request, payment_id }), { outcome: 'charged', provider: 'stripe', charge_id: payment_id, amount: 250, simulated: false });
   assert.is((await payments.action({ ...request, payment_id }) as { waiting: boolean }).waiting, false);
   assert.is(server.charges(request.transaction_id), 1);
 });
@@ -309,7 +310,7 @@ test('a payment that waits is cancelled, unless it has succeeded; it never succe
   assert.throws(() => server.authenticate(late.payment_id, true));
   const quick = await wait();
   server.authenticate(quick.payment_id, true);
-  assert.equal(await payments.cancel(quick), { outcome: 'charged', provider: 'stripe', charge_id: quick.payment_id, simulated: false });
+  assert.equal(await payments.cancel(quick), { outcome: 'charged', provider: 'stripe', charge_id: quick.payment_id, amount: 250, simulated: false });
   const slow = await wait();
   for (const intent of server.intents) if (intent.id === slow.payment_id) intent.status = 'processing';
   await rejects(payments.cancel(slow), NotNowError, /processing/);
