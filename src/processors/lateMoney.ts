@@ -11,12 +11,12 @@ export interface LateMoneyWork {
   readonly money: LateMoney;
   /** What was given up, or found to be done, by key. */
   readonly over: ReadonlySet<string>;
-  /** What support has handed back, by key: to be looked at, whatever is known of it here. */
-  readonly retried: ReadonlySet<string>;
+  /** What support has handed back, by key, with the event that says so: to be looked at, whatever is known of it here. */
+  readonly retried: ReadonlyMap<string, Seen>;
   /** Gifts did not make up for what was given back at the provider: to be parked, for a person to see to. */
   readonly shortfall?: ProviderRefundSettled['data'];
-  /** The last of its events. */
-  readonly last: Seen;
+  /** The last event of each step, by key: disputes and refunds of one purchase have nothing to do with each other. */
+  readonly last: ReadonlyMap<string, Seen>;
 }
 
 /** What is to be done: the step with this key. */
@@ -37,7 +37,7 @@ export interface LateMoneyReaction {
 
 /** The reaction. */
 export function reactToLateMoney(work: LateMoneyWork | undefined, event: LateMoneyTrigger, transactionId: string, seen: Seen): LateMoneyReaction {
-  const before = work ?? { money: NO_LATE_MONEY, over: new Set<string>(), retried: new Set<string>(), last: seen };
+  const before = work ?? { money: NO_LATE_MONEY, over: new Set<string>(), retried: new Map<string, Seen>(), last: new Map<string, Seen>() };
   if (event.type === 'WorkParked') {
     return { work: work === undefined ? undefined : overLateMoney(work, parkedKey(event.data)), intents: [] };
   }
@@ -45,7 +45,8 @@ export function reactToLateMoney(work: LateMoneyWork | undefined, event: LateMon
     const key = parkedKey(event.data);
     const over = new Set(before.over);
     over.delete(key);
-    return { work: { ...before, over, retried: new Set(before.retried).add(key), last: seen }, intents: [{ do: 'late money', transactionId, key }] };
+    const last = new Map(before.last).set(key, seen);
+    return { work: { ...before, over, retried: new Map(before.retried).set(key, seen), last }, intents: [{ do: 'late money', transactionId, key }] };
   }
   const key = keyOf(event);
   const money = evolveLateMoney(before.money, event);
@@ -53,7 +54,7 @@ export function reactToLateMoney(work: LateMoneyWork | undefined, event: LateMon
   // What comes up anew is tried anew.
   over.delete(key);
   const short = event.type === 'ProviderRefundSettled' && fallsShort(event.data) ? { shortfall: event.data } : {};
-  const after: LateMoneyWork = { ...before, money, over, last: seen, ...short };
+  const after: LateMoneyWork = { ...before, money, over, last: new Map(before.last).set(key, seen), ...short };
   const asks = OPENING.has(event.type) && lateMoneySteps(money).some((step) => step.key === key);
   return { work: left(after), intents: asks ? [{ do: 'late money', transactionId, key }] : [] };
 }
@@ -76,7 +77,7 @@ const parkedKey = ({ step, entity }: Pick<WorkParked['data'], 'step' | 'entity'>
 export function overLateMoney(work: LateMoneyWork, key: string): LateMoneyWork | undefined {
   const { shortfall, ...rest } = work;
   const met = key === PROVIDER_REFUND_KEY || shortfall === undefined ? rest : work;
-  const retried = new Set(met.retried);
+  const retried = new Map(met.retried);
   retried.delete(key);
   return left({ ...met, retried, over: new Set(met.over).add(key) });
 }
@@ -84,13 +85,18 @@ export function overLateMoney(work: LateMoneyWork, key: string): LateMoneyWork |
 /** Events that ask for something; the others are answers, by who does it. */
 const OPENING: ReadonlySet<LateMoneyEvent['type']> = new Set(['RefundedAtProvider', 'DisputeOpened', 'DisputeClosed']);
 
+/** Whether an event asks for the step with this key. */
+export function asksFor(event: { readonly type: string; readonly data: object }, key: string): boolean {
+  return OPENING.has(event.type as LateMoneyEvent['type']) && keyOf(event as LateMoneyEvent) === key;
+}
+
 /** What is left to do, by who takes it up anew. */
 export function resumeLateMoney(work: LateMoneyWork, transactionId: string): readonly LateMoneyIntent[] {
   return openKeys(work).map((key) => ({ do: 'late money', transactionId, key }));
 }
 
 function openKeys({ money, over, retried, shortfall }: LateMoneyWork): readonly string[] {
-  const keys = new Set([...lateMoneySteps(money).map(({ key }) => key).filter((key) => !over.has(key)), ...retried]);
+  const keys = new Set([...lateMoneySteps(money).map(({ key }) => key).filter((key) => !over.has(key)), ...retried.keys()]);
   return [...(shortfall === undefined ? keys : keys.add(PROVIDER_REFUND_KEY))];
 }
 

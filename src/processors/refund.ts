@@ -9,8 +9,14 @@ export interface RefundWork {
   readonly transactionId: string;
   /** Its last event. */
   readonly last: Seen;
-  /** Where support's last retry stands in the log: what was refused before is tried again. */
-  readonly retriedAt?: Position;
+  /** Support's last retry: what was refused before it is tried again. */
+  readonly retried?: Retry;
+}
+
+/** Support has handed it back: the event that says so, and where that stands in the log. */
+export interface Retry {
+  readonly at: Position;
+  readonly seen: Seen;
 }
 
 /** What is to be done for a refund: whatever its stream says is next. */
@@ -46,7 +52,7 @@ export function reactToRefund(work: RefundWork | undefined, event: RefundTrigger
     case 'WorkParked':
       return NOTHING;
     case 'WorkRetried':
-      return { work: { transactionId, last: seen, retriedAt: event.position }, intents: [{ do: 'refund', refundId }] };
+      return { work: { transactionId, last: seen, retried: { at: event.position, seen } }, intents: [{ do: 'refund', refundId }] };
     default:
       return event satisfies never, NOTHING;
   }

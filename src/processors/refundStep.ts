@@ -9,8 +9,9 @@ import { type GiftEvent, giftAggregate, type GiftIssued, giftStream, type Issued
 import { isDisputed } from '../domain/lateMoney.js';
 import { issueGift, lateMoneyOf, leftOfCharge, type MadePurchase, purchaseAggregate, type PurchaseEvent, startRefund, transactionStream } from '../domain/purchase.js';
 import { cancelForRefund, type Cancellation, type Kept, type KeptFor, type Refund, type RefundRequested, type RefundStarted, settleRefund, startAgain } from '../domain/refund.js';
-import { ConflictError, type EventStore, type Position, type RecordedEvent } from '../ports/eventStore.js';
+import { ConflictError, type EventStore, type RecordedEvent } from '../ports/eventStore.js';
 import type { RefundRequest } from '../workers/messages.js';
+import type { Retry } from './refund.js';
 import { madeMeanwhile, refundMoney, type RefundMoneyDeps } from './refundMoney.js';
 import { GiveUpError } from './retry.js';
 import { seenOf } from './seen.js';
@@ -28,10 +29,10 @@ const MOVES = 16;
 const RACES = 16;
 
 /**
- * Refunds. `retriedAt`: where in the log a person has asked for another attempt; what the provider refused before is tried again, once.
+ * Refunds. `retried`: a person has asked for another attempt; what the provider refused before that is tried again, once, and on that person's account.
  * @throws GiveUpError when the provider refuses; any other error: try again.
  */
-export async function refund(deps: RefundDeps, transactionId: string, refundId: string, retriedAt?: Position): Promise<void> {
+export async function refund(deps: RefundDeps, transactionId: string, refundId: string, retried?: Retry): Promise<void> {
   const { events, writer } = deps;
   const stream = transactionStream(transactionId);
   const commandId = `refund-${refundId}`;
@@ -68,10 +69,11 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
         break;
       }
       case 'refused': {
-        if (retriedAt === undefined || own.position > retriedAt) throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
+        if (retried === undefined || own.position > retried.at) throw new GiveUpError(`${known.started.provider} refuses the refund: ${known.code ?? 'no reason given'}`);
         // The provider may not have told of it yet.
         if (known.outside === true || (await madeMeanwhile(deps, requestOf(transactionId, known)))) throw maybeByHand(known.started);
-        for (const event of startAgain(known)) fresh = (await writer.append(stream, event, last.revision, reason)) !== undefined && isNew(own);
+        const byPerson: Reason = { commandId, cause: { ...retried.seen, correlationId: reason.cause.correlationId } };
+        for (const event of startAgain(known)) fresh = (await writer.append(stream, event, last.revision, byPerson)) !== undefined && isNew(own);
         break;
       }
       case 'started': {

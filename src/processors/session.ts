@@ -157,7 +157,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     parkAs: { name: 'refund', entity: refundId, step: 'refund' },
     cause: () => open.refund(refundId)?.last,
     run: async () => {
-      if (open.refund(refundId) !== undefined) await refund(shared, transactionId, refundId, open.refund(refundId)?.retriedAt);
+      if (open.refund(refundId) !== undefined) await refund(shared, transactionId, refundId, open.refund(refundId)?.retried);
     },
     done: () => open.refundDone(refundId),
   });
@@ -167,10 +167,10 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     pool: pools.lateMoney,
     transactionId,
     parkAs: parkLateMoneyAs(transactionId, key),
-    cause: () => open.lateMoney(transactionId)?.last,
+    cause: () => open.lateMoney(transactionId)?.last.get(key),
     run: () => {
       const work = open.lateMoney(transactionId);
-      return settleLateMoney(shared, transactionId, key, work?.shortfall, work?.retried.has(key) === true);
+      return settleLateMoney(shared, transactionId, key, work?.shortfall, work?.retried.get(key));
     },
     done: () => open.lateMoneyDone(transactionId, key),
   });

@@ -83,6 +83,8 @@ test('what fell short is made up for when it is handed back and a gift has been 
   await retry();
   await house.until(async () => (await count(house, bought, 'ProviderRefundSettled')) === 2);
   assert.equal((await house.all('ProviderRefundSettled')).map(({ data }) => (data as { difference: number }).difference), [250, 0]);
+  const lastRetry = (await house.all('WorkRetried')).at(-1);
+  for (const type of ['ProviderRefundSettled', 'GiftCancelled']) assert.is((await house.all(type)).at(-1)?.metadata.causationId, lastRetry?.id, 'who handed it back, and why');
   assert.match((await gifts(house, bought)).join(), /GiftUnredeemed,GiftCancelled/);
   assert.is((await causes(house)).length, 2);
 });
@@ -134,6 +136,24 @@ test('what gifts do not make up for is parked once, with its cause; so are codes
   assert.is(checkpoint, end, 'nothing is left open');
 });
 
+test('what is done names the event that asked for it, not whatever came last', async ({ house }) => {
+  const bought = await issuedBy(house, 2);
+  await tell(house, bought, back(bought, 250));
+  await tell(house, bought, opened('dp_1'));
+  await tell(house, bought, opened('dp_2'));
+  house.process();
+  await house.until(async () => (await count(house, bought, 'DisputeSettled')) === 2 && (await count(house, bought, 'ProviderRefundSettled')) === 1);
+  const [back1] = await house.all('RefundedAtProvider');
+  const disputes = new Map((await house.all('DisputeOpened')).map(({ id, data }) => [(data as { dispute_id: string }).dispute_id, id]));
+  for (const { metadata } of await house.all('GiftCancelled', 'ProviderRefundSettled')) assert.is(metadata.causationId, back1?.id);
+  const answers = [
+    ...(await house.all('GiftBlocked')).map((event) => [event, (event.data as { cause: string }).cause.slice('dispute:'.length)] as const),
+    ...(await house.all('DisputeSettled')).map((event) => [event, (event.data as { dispute_id: string }).dispute_id] as const),
+  ];
+  assert.ok(answers.length >= 4);
+  for (const [{ metadata }, dispute] of answers) assert.is(metadata.causationId, disputes.get(dispute));
+});
+
 test('a price that the money is no multiple of', async ({ house }) => {
   house.process();
   const bought = await issued(house, 2);
@@ -182,6 +202,8 @@ test('races lost without end are parked, each for itself', async ({ house }) => 
   const process = house.process({ events, patience: { ...house.deps.patience, attempts: 2 } });
   await house.until(async () => (await causes(house)).length === 2);
   const parked = (await house.all('WorkParked')).map(({ stream, data }) => `${stream} ${(data as { entity: string }).entity} ${(data as { step: string }).step}`);
+  const asked = new Map((await house.all('DisputeOpened', 'RefundedAtProvider')).map(({ id, type }) => [id, type]));
+  assert.equal((await house.all('WorkParked')).map(({ stream, data }) => `${stream} ${asked.get((data as { event_id: string }).event_id)}`).toSorted(), ['parked-dispute DisputeOpened', 'parked-refund RefundedAtProvider']);
   assert.equal(parked.toSorted(), ['parked-dispute dp_7 dispute', `parked-refund ${bought.transactionId} provider refund`]);
   await process.close();
   // What comes up anew is tried anew.

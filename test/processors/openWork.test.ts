@@ -204,7 +204,7 @@ test('a refund that was retried and is over in its stream holds nothing open', (
 test('refunds and late money that are retried are open again; of work of unknown processes nothing is known', () => {
   const open = openWork('0000');
   assert.equal(open.apply(retried('refund', 'r1', 'refund')), [{ do: 'refund', refundId: 'r1' }]);
-  assert.is(open.refund('r1')?.retriedAt, open.position);
+  assert.is(open.refund('r1')?.retried?.at, open.position);
   assert.equal(open.apply(retried('refund', 'a', 'provider refund')), [{ do: 'late money', transactionId: 'a', key: 'provider-refund' }]);
   assert.equal(open.apply(retried('dispute', 'dp', 'dispute', 2)), [{ do: 'late money', transactionId: 'a', key: 'dispute:dp' }]);
   assert.equal([open.size, open.timesParked('dispute', 'dp')], [2, 2]);

@@ -232,6 +232,20 @@ test('what the provider refuses is recorded and parked', async ({ house }) => {
   assert.ok((await house.all('RefundStarted', 'RefundRefused')).some(({ id }) => id === event_id));
 });
 
+test('another attempt after a refusal is on the account of whoever asked for it', async ({ house }) => {
+  await house.work();
+  house.process();
+  const bought = await settled(house, [{}], { reference: 'pm_card_refundFail' });
+  const refundId = await ask(house, bought);
+  await ended(house, 1);
+  await house.append('parked-refund', 'WorkRetried', { entity: refundId, transaction_id: bought.transactionId, step: 'refund', times: 1, reason: 'ticket 1' }, undefined, 'a later request');
+  await ended(house, 2);
+  const [first, second] = (await house.all('RefundStarted')).map(({ metadata }) => metadata);
+  assert.is(first?.causationId, (await house.all('RefundRequested'))[0]?.id);
+  assert.is(second?.causationId, (await house.all('WorkRetried'))[0]?.id);
+  assert.equal([first?.correlationId, second?.correlationId], [house.correlationId, house.correlationId]);
+});
+
 test('never more than is left of the charge, whatever else was given back', async ({ house }) => {
   await house.work();
   house.process();
