@@ -12,7 +12,7 @@ export type PaymentNews = { readonly provider: string } & (
   /** One of ours, which the provider had taken on. */
   | { readonly kind: 'refund failed'; readonly refund_id: string; readonly attempt: number; readonly refund_ref: string; readonly code: string }
   | { readonly kind: 'dispute opened'; readonly charge_id: string; readonly dispute_id: string; readonly amount: number; readonly reason: string }
-  | { readonly kind: 'dispute closed'; readonly charge_id: string; readonly dispute_id: string; readonly outcome: 'won' | 'lost' }
+  | { readonly kind: 'dispute closed'; readonly charge_id: string; readonly dispute_id: string; readonly amount: number; readonly reason: string; readonly outcome: 'won' | 'lost' }
 );
 
 /** The news as events; none: nothing new, or nothing to do with it. */
@@ -38,9 +38,12 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
       if (boughtNothing(state, charge_id)) return [];
       return openDispute(money, { provider, dispute_id, amount, reason });
     }
-    case 'dispute closed':
-      if (boughtNothing(state, news.charge_id) && !money.disputes.some(({ dispute_id }) => dispute_id === news.dispute_id)) return [];
-      return closeDispute(money, { provider, dispute_id: news.dispute_id, outcome: news.outcome });
+    case 'dispute closed': {
+      const { charge_id, dispute_id, amount, reason, outcome } = news;
+      if (boughtNothing(state, charge_id) && !money.disputes.some((one) => one.dispute_id === dispute_id)) return [];
+      // Of one whose beginning was never told, or comes late, the log knows all the same what was disputed, and why.
+      return [...openDispute(money, { provider, dispute_id, amount, reason }), ...closeDispute(money, { provider, dispute_id, outcome })];
+    }
     default:
       return news satisfies never;
   }

@@ -25,7 +25,7 @@ const succeeded = (charge_id = 'pi_1', amount = 1050): PaymentNews => ({ provide
 const failed = (charge_id = 'pi_1'): PaymentNews => ({ provider, kind: 'failed', charge_id, code: 'nope' });
 const refunded = (total: number, charge_id = 'pi_1'): PaymentNews => ({ provider, kind: 'refunded', charge_id, total });
 const opened: PaymentNews = { provider, kind: 'dispute opened', charge_id: 'pi_1', dispute_id: 'dp', amount: 1050, reason: 'fraudulent' };
-const closed = (outcome: 'won' | 'lost'): PaymentNews => ({ provider, kind: 'dispute closed', charge_id: 'pi_1', dispute_id: 'dp', outcome });
+const closed = (outcome: 'won' | 'lost'): PaymentNews => ({ provider, kind: 'dispute closed', charge_id: 'pi_1', dispute_id: 'dp', amount: 1050, reason: 'fraudulent', outcome });
 
 const made = (state: Purchase): MadePurchase => {
   assert.notEqual(state.status, 'none');
@@ -146,7 +146,9 @@ test('a dispute begins and ends once, in whatever order it is told', () => {
   after(charged).hears(opened).then(begun);
   after(charged, begun).hears(opened).then();
   after(charged, begun).hears(closed('won')).then(ended('won'));
-  after(charged).hears(closed('lost')).then(ended('lost'));
+  // Its beginning was not told yet, or never is: what was disputed stands in the log all the same, and once.
+  after(charged).hears(closed('lost')).then(begun, ended('lost'));
+  after(charged, begun, ended('lost')).hears(opened).then();
   after(charged, ended('won')).hears(opened).then();
   after(charged, begun, ended('won')).hears(closed('lost')).then();
 });

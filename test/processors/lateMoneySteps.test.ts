@@ -21,7 +21,7 @@ async function tell(house: House, { transactionId }: Bought, news: Untold): Prom
 /** Without the charge, which is that of the purchase that it is told of. */
 type Untold = PaymentNews extends infer N ? (N extends { readonly charge_id: string } ? Omit<N, 'charge_id'> : never) : never;
 const opened = (id = 'dp_1'): Untold => ({ provider, kind: 'dispute opened', dispute_id: id, amount: 250, reason: 'fraudulent' });
-const closed = (outcome: 'won' | 'lost', id = 'dp_1'): Untold => ({ provider, kind: 'dispute closed', dispute_id: id, outcome });
+const closed = (outcome: 'won' | 'lost', id = 'dp_1'): Untold => ({ provider, kind: 'dispute closed', dispute_id: id, amount: 250, reason: 'fraudulent', outcome });
 const back = (_: Bought, total: number): Untold => ({ provider, kind: 'refunded', total });
 const count = async (house: House, { transactionId }: Bought, type: string): Promise<number> => (await house.types(`transaction-${transactionId}`)).filter((one) => one === type).length;
 const gifts = (house: House, { giftIds }: Bought): Promise<string[]> => Promise.all(giftIds.map(async (id) => (await house.types(`gift-${id}`)).slice(1).join()));
@@ -100,6 +100,18 @@ test('a dispute that is told before the charge waits for it; one of a declined p
   const [types = ''] = await gifts(house, early);
   assert.match(types, 'GiftCancelled');
   assert.equal(await gifts(house, declined), ['']);
+});
+
+test('a dispute whose end is told first: its gifts are blocked for what it was about', async ({ house }) => {
+  house.process();
+  const bought = await issued(house, 1);
+  assert.is(await tell(house, bought, closed('lost')), 'recorded');
+  await house.until(async () => (await count(house, bought, 'DisputeSettled')) === 1);
+  assert.equal((await house.all('GiftBlocked')).map(({ data }) => data), [{ cause: 'dispute:dp_1', reason: 'the payment is disputed: fraudulent' }]);
+  assert.is(await tell(house, bought, opened()), 'known');
+  assert.is(await tell(house, bought, closed('won', 'dp_2')), 'recorded');
+  await house.until(async () => (await count(house, bought, 'DisputeSettled')) === 2);
+  assert.equal(await gifts(house, bought), ['GiftBlocked']);
 });
 
 test('a gift that is not issued yet is issued and blocked in one', async ({ house }) => {

@@ -146,6 +146,7 @@ const READERS: Readonly<Record<string, (value: unknown) => Told | undefined>> = 
   'charge.dispute.closed'(value) {
     const dispute = disputeOf(value);
     if (dispute.payment_intent === null) return undefined;
-    return { transactionId: ownerIn(dispute), paymentId: dispute.payment_intent, news: { kind: 'dispute closed', charge_id: dispute.payment_intent, dispute_id: dispute.id, outcome: KEPT.has(dispute.status) ? 'won' : 'lost' } };
+    const { payment_intent: charge_id, id: dispute_id, amount, reason } = dispute;
+    return { transactionId: ownerIn(dispute), paymentId: charge_id, news: { kind: 'dispute closed', charge_id, dispute_id, amount, reason, outcome: KEPT.has(dispute.status) ? 'won' : 'lost' } };
   },
 };
