@@ -1,4 +1,5 @@
 /** Charges one purchase: claims it in its stream, asks whoever holds the money, records the answer. Safe to repeat at any point. */
+import { CLOCK_SLACK_MS } from '../clock.js';
 import type { PaymentMethod } from '../domain/account.js';
 import { copyWith } from '../domain/copyWith.js';
 import { fold, type Happened } from '../domain/decider.js';
@@ -111,9 +112,11 @@ async function ask(deps: ChargeDeps, state: MadePurchase, seen: Method | undefin
   }
 
   const options = { timeoutMs: deps.patience.answerMs };
+  // Before it was first asked for, by this clock: it was set back since, and does not tell how long ago that was. What was forgotten would be charged twice.
+  const setBack = chargeStartedAt !== undefined && total > 0 && Date.parse(chargeStartedAt) - deps.now() > CLOCK_SLACK_MS;
   const lookUp = async () => answered(checks.chargeLookupReply(await deps.bus.request(SUBJECTS.lookUpCharge, { transaction_id, payment_id: null }, options)));
   // What costs nothing is in no provider's books, and can be asked for twice.
-  if (chargeStartedAt !== undefined && (total === 0 || deps.now() - Date.parse(chargeStartedAt) < deps.patience.askAgainMs)) {
+  if (chargeStartedAt !== undefined && !setBack && (total === 0 || deps.now() - Date.parse(chargeStartedAt) < deps.patience.askAgainMs)) {
     // A restored log may not know that the one before had charged it, under a key that the provider has forgotten since.
     if (total > 0 && Date.parse(chargeStartedAt) - Date.parse(purchasedAt) >= deps.patience.askAgainMs) {
       const before = await lookUp();
@@ -123,6 +126,7 @@ async function ask(deps: ChargeDeps, state: MadePurchase, seen: Method | undefin
     return answered(checks.chargeReply(await deps.bus.request(SUBJECTS.charge, request, options)));
   }
   const found = await lookUp();
+  if (found.outcome === 'unknown' && setBack) throw new NotYetError('by the clock the charge has not been asked for yet', deps.patience.retryAtMostMs, { mayNeverCome: true });
   if (found.outcome === 'unknown') throw new GiveUpError('the provider does not know what became of the charge, and it is too late to ask for it again');
   return found;
 }

@@ -134,6 +134,24 @@ test('a provider that took another amount than the purchase costs: parked, and n
   await house.until(async () => (await house.all('PaymentCharged')).length === 1);
 });
 
+test('a charge that was asked for in the future, by a clock that was set back since, is looked up and not asked for again', async ({ house }) => {
+  await house.work();
+  const asked: string[] = [];
+  const bus = { ...house.bus, request: <R>(subject: string, payload: object, options: { timeoutMs: number }) => (asked.push(subject), house.bus.request<R>(subject, payload, options)) };
+  const started = async (hours: number): Promise<string> => {
+    const { transactionId } = await house.buy([{}]);
+    await house.append(`transaction-${transactionId}`, 'ChargeStarted', { amount: 250, payment_reference: 'pm_card_visa', kind: 'card', prepaid: false }, hoursAgo(hours));
+    return transactionId;
+  };
+  const ahead = await started(-26);
+  house.process({ bus });
+  await house.until(async () => asked.length >= 3);
+  assert.equal([new Set(asked), await house.types(`transaction-${ahead}`)], [new Set(['payments.lookup']), ['GiftsPurchased', 'ChargeStarted']]);
+  await house.deps.records.put(`charge/${ahead}`, { outcome: 'charged', provider: 'simulated', charge_id: 'ch_before', simulated: true } satisfies ChargeReply);
+  await house.until(async () => (await house.all('PaymentCharged')).length === 1);
+  assert.is(asked.includes('payments.charge'), false);
+});
+
 test('after 20 hours a charge is only looked up: found, or parked', async ({ house }) => {
   await house.work();
   let asked = 0;
