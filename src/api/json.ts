@@ -2,33 +2,55 @@
 import { Readable } from 'node:stream';
 import { slices } from '../slices.js';
 
-/** Lists longer than this are written in slices. */
+/** Lists longer than this are written in slices; the items of lists of objects inside count, too. */
 const LONG_LIST = 250;
 const ITEMS_A_PIECE = 50;
 
 /** The value as JSON text, or as a stream of it where a list in it (at most three levels down) is long. */
 export function jsonBody(value: object): string | Readable {
-  if (!hasLongList(value, 3)) return JSON.stringify(value);
+  if (!hasLongList(value)) return JSON.stringify(value);
   return Readable.from(paced(pieces(value)), { objectMode: false, highWaterMark: 262_144 });
 }
 
 /** Whether `jsonBody` writes this value as a stream. */
 export function hasLongList(value: unknown, depth = 3): boolean {
-  if (typeof value !== 'object' || value === null || depth < 0) return false;
-  if (Array.isArray(value)) return value.length > LONG_LIST;
+  return itemsOf(value, depth) > LONG_LIST;
+}
+
+/** How many items the longest list of a value has, with those inside its items; beyond what is long nothing is counted. */
+function itemsOf(value: unknown, depth: number): number {
+  if (typeof value !== 'object' || value === null || depth < 0) return 0;
+  let items = 0;
+  if (Array.isArray(value)) {
+    // Texts cost little: a short list of ids makes no list around it longer.
+    if (value.length > LONG_LIST || typeof value[0] !== 'object') return value.length > LONG_LIST ? value.length : 0;
+    items = value.length;
+    for (const one of value as unknown[]) if ((items += itemsOf(one, depth - 1)) > LONG_LIST) return items;
+    return items;
+  }
   // Every answer goes through here, and most of its fields are texts: they cost no call.
   for (const key in value) {
     const one = (value as Readonly<Record<string, unknown>>)[key];
-    if (typeof one === 'object' && hasLongList(one, depth - 1)) return true;
+    if (typeof one === 'object' && (items = Math.max(items, itemsOf(one, depth - 1))) > LONG_LIST) return items;
   }
-  return false;
+  return items;
 }
 
 function* pieces(value: unknown): Generator<string> {
   if (Array.isArray(value)) {
+    let separator = '[';
     for (let at = 0; at < value.length; at += ITEMS_A_PIECE) {
-      const piece = JSON.stringify(value.slice(at, at + ITEMS_A_PIECE));
-      yield (at === 0 ? '[' : ',') + piece.slice(1, -1);
+      const some: unknown[] = value.slice(at, at + ITEMS_A_PIECE);
+      if (!hasLongList(some)) {
+        yield separator + JSON.stringify(some).slice(1, -1);
+        separator = ',';
+        continue;
+      }
+      for (const one of some) {
+        yield separator;
+        yield* pieces(one ?? null);
+        separator = ',';
+      }
     }
     yield value.length === 0 ? '[]' : ']';
   } else if (hasLongList(value)) {

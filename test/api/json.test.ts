@@ -22,8 +22,17 @@ test('a short value is text at once, a long list a stream', () => {
   assert.equal(hasLongList({ a: { b: { c: { d: long } } } }), false);
 });
 
+test('short lists that are long together are a stream; lists of texts count only where they are long themselves', async () => {
+  const tiles = Array.from({ length: 64 }, (_, id) => ({ id, pins: long.slice(0, id === 0 ? 0 : 200) }));
+  assert.equal(typeof jsonBody({ data: tiles }), 'object');
+  assert.equal(await written({ data: tiles }), JSON.stringify({ data: tiles }));
+  assert.equal(hasLongList({ data: tiles.slice(0, 2) }), false);
+  assert.equal(hasLongList({ data: Array.from({ length: 100 }, () => ({ products: Array.from({ length: 200 }, String) })) }), false);
+  assert.equal(hasLongList({ data: [{ products: Array.from({ length: 251 }, String) }] }), true);
+});
+
 test('a stream says the same as JSON.stringify', async () => {
-  for (const value of [long, { data: long, none: undefined, embedded: { gifts: long, messages: [], n: null } }, { a: { b: { c: long } } }, { data: long, deep: { x: [{ y: long.slice(0, 3) }] } }]) {
+  for (const value of [long, { data: long, none: undefined, embedded: { gifts: long, messages: [], n: null } }, { a: { b: { c: long } } }, { data: long, deep: { x: [{ y: long.slice(0, 3) }] } }, { data: [{ pins: long }, null, undefined, [], [long], 'x', { pins: [] }] }]) {
     assert.equal(await written(value), JSON.stringify(value));
   }
 });
