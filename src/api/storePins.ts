@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import Supercluster from 'supercluster';
+import Supercluster, { type PointFeature } from 'supercluster';
 import type { Brand, Store } from '../domain/catalogue.js';
 import type { Catalogue } from '../projections/wholeCatalogue.js';
 import { inSlices } from '../slices.js';
@@ -15,6 +15,8 @@ import { placeOf, type Box, type Place } from './tileGrid.js';
 export const MAX_GRANULARITY = 20;
 /** How many different choices of visible brands are remembered for one state of the catalogue. */
 const REMEMBERED = 32;
+/** So many stores are sorted by themselves first, in a millisecond or two. */
+const A_RUN = 2_000;
 
 /** A store on the map. Degrees. */
 export interface StorePin {
@@ -83,20 +85,35 @@ function catalogueState(catalogue: Catalogue): CatalogueState {
 }
 
 /** In the order of their ids: the same stores make the same clusters. */
-function storesShown(catalogue: Catalogue, brands: readonly Brand[], userId: string | undefined): Store[] {
+async function storesShown(catalogue: Catalogue, brands: readonly Brand[], userId: string | undefined): Promise<Store[]> {
   const stores = brands.filter((brand) => catalogue.visible(brand, userId)).flatMap((brand) => catalogue.storesOf(brand.id));
-  return stores.sort((a, b) => (a.id < b.id ? -1 : 1));
+  const inOrder = (a: Store, b: Store): number => (a.id < b.id ? -1 : 1);
+  const runs: Store[] = [];
+  await inSlices(range(0, stores.length, A_RUN), (at) => {
+    for (const store of stores.slice(at, at + A_RUN).sort(inOrder)) runs.push(store);
+  });
+  // Of sorted runs the sort has only to merge them: of 50,000 stores at once it would hold up others for 25 ms.
+  return runs.sort(inOrder);
+}
+
+function* range(from: number, to: number, step: number): Generator<number> {
+  for (let at = from; at < to; at += step) yield at;
 }
 
 /** The pins of these stores by granularity, each worked out once, also when several ask at the same time. */
-function pinsOf(stores: readonly Store[]): PinsByGranularity {
-  const single = stores.map((store) => ({ place: placeOf(store.longitude, store.latitude), pin: storePin(store) }));
+function pinsOf(shown: Promise<readonly Store[]>): PinsByGranularity {
+  const single = shown.then(async (stores) => {
+    const pins: PlacedPin[] = [];
+    await inSlices(stores, (store) => pins.push({ place: placeOf(store.longitude, store.latitude), pin: storePin(store) }));
+    return pins;
+  });
   const clustered = new Map<number, Promise<readonly PlacedPin[]>>();
   return async (granularity) => {
-    if (granularity === undefined) return single;
+    const [stores, pinsOfStores] = await Promise.all([shown, single]);
+    if (granularity === undefined) return pinsOfStores;
     let pins = clustered.get(granularity);
     if (pins === undefined) {
-      pins = clusteredPins(stores, single, granularity);
+      pins = clusteredPins(stores, pinsOfStores, granularity);
       clustered.set(granularity, pins);
     }
     return pins;
@@ -114,9 +131,12 @@ interface Member {
 
 /** One zoom alone is clustered, since no other is asked for under this granularity; with pauses between the steps for other requests. */
 async function clusteredPins(stores: readonly Store[], single: readonly PlacedPin[], granularity: number): Promise<readonly PlacedPin[]> {
-  const clusters = new Supercluster<Member>({ minZoom: granularity, maxZoom: granularity, minPoints: 2 }).load(
-    stores.map(({ longitude, latitude }, index) => ({ type: 'Feature', properties: { index }, geometry: { type: 'Point', coordinates: [longitude, latitude] } })),
-  );
+  const points: PointFeature<Member>[] = [];
+  await inSlices(stores, ({ longitude, latitude }, index) => {
+    points.push({ type: 'Feature', properties: { index }, geometry: { type: 'Point', coordinates: [longitude, latitude] } });
+  });
+  await setImmediate();
+  const clusters = new Supercluster<Member>({ minZoom: granularity, maxZoom: granularity, minPoints: 2 }).load(points);
   await setImmediate();
   const pins: PlacedPin[] = [];
   await inSlices(clusters.getClusters([-180, -90, 180, 90], granularity), ({ properties, geometry }) => {

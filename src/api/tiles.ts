@@ -1,5 +1,6 @@
 /** Map tiles of stores (spec 4.6, decisions 7). */
 import type { CatalogueView } from '../projections/catalogueView.js';
+import { inSlices } from '../slices.js';
 import { callerId } from './callerId.js';
 import { HttpError } from './errors.js';
 import type { Route } from './route.js';
@@ -46,9 +47,9 @@ export function tileRoutes({ catalogue }: { readonly catalogue: CatalogueView })
         if (box === undefined) throw new HttpError('invalid_tile');
         const grid = coveringGrid(box);
         const tiles: Tile[] = tilesOf(grid).map((address) => ({ ...address, pins: [] }));
-        for (const { place, pin } of await pins.of(catalogue.current(), callerId(principal), query['granularity'] as number | undefined)) {
+        await inSlices(await pins.of(catalogue.current(), callerId(principal), query['granularity'] as number | undefined), ({ place, pin }) => {
           tiles[tileIndex(grid, place)]?.pins.push(pin);
-        }
+        });
         return { status: 200, body: { data: tiles } };
       },
     },

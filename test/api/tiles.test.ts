@@ -8,6 +8,7 @@ import type { Catalogue } from '../../src/projections/wholeCatalogue.js';
 import type { Store } from '../../src/domain/catalogue.js';
 import { asUser, bodyOf, type Request } from '../support/calls.js';
 import { brand, catalogueOf, store, viewOf } from '../support/catalogue.js';
+import { turnsDuring } from '../support/turns.js';
 
 const test = suite('tiles');
 
@@ -183,6 +184,15 @@ test('the pins of two neighbouring boxes never show a store twice in a tile of t
     assert.ok(ids.length > 5);
     assert.is(new Set(ids).size, ids.length);
   }
+});
+
+test('tens of thousands of stores let other requests have their turn while they are put on the map', async () => {
+  const stores = Array.from({ length: 40_000 }, (_, n) => store(`s${(n * 7919) % 40_000}`, 'b', { longitude: (n % 300) / 300, latitude: 50 + (n % 700) / 700 }));
+  const catalogue = await catalogueOf({ brand: [brand('b')], store: stores });
+  const pins = storePins();
+  assert.ok((await turnsDuring(() => pins.of(catalogue, undefined, undefined))) > 2);
+  const ids = (await pins.of(catalogue, undefined, undefined)).map(({ pin }) => pin.id);
+  assert.equal(ids, stores.map(({ id }) => id).sort());
 });
 
 test.run();
