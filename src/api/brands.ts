@@ -2,6 +2,7 @@
 import type { Brand } from '../domain/catalogue.js';
 import type { CatalogueView } from '../projections/catalogueView.js';
 import type { Catalogue } from '../projections/wholeCatalogue.js';
+import { inSlices } from '../slices.js';
 import { callerId } from './callerId.js';
 import { embeddedCollector, type Embedded } from './embedded.js';
 import { brandEntity, consolidatedProducts, ownProducts, productEntity, storeEntity, type BrandEntity } from './entities.js';
@@ -38,20 +39,20 @@ export function brandRoutes({ catalogue }: { readonly catalogue: CatalogueView }
         const consolidated = query['consolidated'] as boolean | undefined;
         const brands: Brand[] = [];
         const data: BrandEntity[] = [];
-        for (const brand of state.brands.values()) {
-          if (!state.visible(brand, userId) || (consolidated !== undefined && consolidated !== (brand.consolidated === 1))) continue;
+        await inSlices(state.brands.values(), (brand) => {
+          if (!state.visible(brand, userId) || (consolidated !== undefined && consolidated !== (brand.consolidated === 1))) return;
           const entity = brandEntity(state, brand, userId);
-          if (entity.products.length === 0 && entity.consolidated_products.length === 0) continue;
+          if (entity.products.length === 0 && entity.consolidated_products.length === 0) return;
           brands.push(brand);
           data.push(entity);
-        }
-        return { status: 200, body: { data, ...embedding(state, brands, embeds, userId) } };
+        });
+        return { status: 200, body: { data, ...(await embedding(state, brands, embeds, userId)) } };
       },
     },
   ];
 }
 
-function embedding(state: Catalogue, brands: readonly Brand[], embeds: readonly string[], userId: string | undefined): { embedded?: Embedded } {
+async function embedding(state: Catalogue, brands: readonly Brand[], embeds: readonly string[], userId: string | undefined): Promise<{ embedded?: Embedded }> {
   if (embeds.length === 0) return {};
   const collector = embeddedCollector();
   const own = embeds.includes('products');
@@ -59,10 +60,10 @@ function embedding(state: Catalogue, brands: readonly Brand[], embeds: readonly 
   const stores = embeds.includes('stores');
   if (own || accepted) collector.request('products');
   if (stores) collector.request('stores');
-  for (const brand of brands) {
+  await inSlices(brands, (brand) => {
     const products = [...(own ? ownProducts(state, brand, userId) : []), ...(accepted ? consolidatedProducts(state, brand, userId) : [])];
     for (const product of products) collector.add('products', product.id, () => productEntity(product));
     for (const store of stores ? state.storesOf(brand.id) : []) collector.add('stores', store.id, () => storeEntity(store));
-  }
+  });
   return { embedded: collector.result() };
 }

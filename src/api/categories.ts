@@ -2,6 +2,7 @@
 import type { Category } from '../domain/catalogue.js';
 import type { CatalogueView } from '../projections/catalogueView.js';
 import type { Catalogue } from '../projections/wholeCatalogue.js';
+import { inSlices } from '../slices.js';
 import { callerId } from './callerId.js';
 import { embeddedCollector, type Embedded } from './embedded.js';
 import { brandEntity, categoryEntity, productEntity, sellableProducts } from './entities.js';
@@ -43,7 +44,7 @@ export function categoryRoutes({ catalogue, publicUrl }: { readonly catalogue: C
         const all = [...state.categories.values()];
         const categories = pageOf(all, request);
         const data = categories.map((category) => categoryEntity(state, category, userId));
-        const embedded = embedding(state, categories, embeds, userId);
+        const embedded = await embedding(state, categories, embeds, userId);
         return { status: 200, body: paginate({ publicUrl, path: PATH, rawQuery, ...request, total: all.length, data, embedded }) };
       },
     },
@@ -63,7 +64,7 @@ export function categoryRoutes({ catalogue, publicUrl }: { readonly catalogue: C
         const category = state.categories.get(params['id'] ?? '');
         if (category === undefined) throw new HttpError('category_not_found');
         return async ({ embeds }) => {
-          const embedded = embedding(state, [category], embeds, userId);
+          const embedded = await embedding(state, [category], embeds, userId);
           return { status: 200, body: { data: categoryEntity(state, category, userId), ...(embedded === undefined ? {} : { embedded }) } };
         };
       },
@@ -72,18 +73,18 @@ export function categoryRoutes({ catalogue, publicUrl }: { readonly catalogue: C
 }
 
 /** `products.brand` comes with `products`: every step of a path is embedded. */
-function embedding(state: Catalogue, categories: readonly Category[], embeds: readonly string[], userId: string | undefined): Embedded | undefined {
+async function embedding(state: Catalogue, categories: readonly Category[], embeds: readonly string[], userId: string | undefined): Promise<Embedded | undefined> {
   if (embeds.length === 0) return undefined;
   const collector = embeddedCollector();
   const brands = embeds.includes('products.brand');
   collector.request('products');
   if (brands) collector.request('brands');
-  for (const { products } of categories) {
+  await inSlices(categories, ({ products }) => {
     for (const product of sellableProducts(state, products, userId)) {
       collector.add('products', product.id, () => productEntity(product));
       const brand = brands ? state.brands.get(product.brand_id) : undefined;
       if (brand !== undefined) collector.add('brands', brand.id, () => brandEntity(state, brand, userId));
     }
-  }
+  });
   return collector.result();
 }

@@ -2,9 +2,10 @@
 import type { Product } from '../domain/catalogue.js';
 import type { CatalogueView } from '../projections/catalogueView.js';
 import type { Catalogue } from '../projections/wholeCatalogue.js';
+import { inSlices } from '../slices.js';
 import { callerId } from './callerId.js';
 import { embeddedCollector, type Embedded } from './embedded.js';
-import { brandEntity, productEntity } from './entities.js';
+import { brandEntity, productEntity, type ProductEntity } from './entities.js';
 import { HttpError } from './errors.js';
 import { MAX_WHOLE_NUMBER } from './query.js';
 import type { Call, Route } from './route.js';
@@ -52,8 +53,14 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
         const q = (query['q'] as string | undefined)?.trim() ?? '';
         const passes = filterOf(query);
         const wanted = (product: Product): boolean => passes(product) && state.sellable(product, userId);
-        const products = q === '' ? [...state.products.values()].filter(wanted) : await search.find(state, q, wanted);
-        return { status: 200, body: { data: products.map(productEntity), ...embedding(state, products, embeds, userId) } };
+        const products: Product[] = [];
+        const data: ProductEntity[] = [];
+        await inSlices(q === '' ? state.products.values() : await search.find(state, q, wanted), (product) => {
+          if (q === '' && !wanted(product)) return;
+          products.push(product);
+          data.push(productEntity(product));
+        });
+        return { status: 200, body: { data, ...(await embedding(state, products, embeds, userId)) } };
       },
     },
     {
@@ -71,7 +78,7 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
         const userId = callerId(principal);
         const product = state.products.get(params['id'] ?? '');
         if (product === undefined || !state.sellable(product, userId)) throw new HttpError('product_not_found');
-        return async ({ embeds }) => ({ status: 200, body: { data: productEntity(product), ...embedding(state, [product], embeds, userId) } });
+        return async ({ embeds }) => ({ status: 200, body: { data: productEntity(product), ...(await embedding(state, [product], embeds, userId)) } });
       },
     },
   ];
@@ -90,13 +97,13 @@ function setOf(list: unknown): ReadonlySet<string> | undefined {
   return list === undefined ? undefined : new Set(list as readonly string[]);
 }
 
-function embedding(state: Catalogue, products: readonly Product[], embeds: readonly string[], userId: string | undefined): { embedded?: Embedded } {
+async function embedding(state: Catalogue, products: readonly Product[], embeds: readonly string[], userId: string | undefined): Promise<{ embedded?: Embedded }> {
   if (!embeds.includes('brand')) return {};
   const collector = embeddedCollector();
   collector.request('brands');
-  for (const { brand_id } of products) {
+  await inSlices(products, ({ brand_id }) => {
     const brand = state.brands.get(brand_id);
     if (brand !== undefined) collector.add('brands', brand.id, () => brandEntity(state, brand, userId));
-  }
+  });
   return { embedded: collector.result() };
 }

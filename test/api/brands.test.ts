@@ -4,6 +4,7 @@ import { brandRoutes } from '../../src/api/brands.js';
 import type { Route } from '../../src/api/route.js';
 import { asUser, bodyOf, type Request } from '../support/calls.js';
 import { brand, catalogueOf, product, store, viewOf } from '../support/catalogue.js';
+import { turnsDuring } from '../support/turns.js';
 
 const test = suite('brands');
 
@@ -83,6 +84,17 @@ test('stores are those of the brands listed; a kind with nothing in it is empty'
   assert.equal((await brands('embed[]=stores')).embedded?.['stores']?.map(({ id }) => id), ['s1', 's2']);
   assert.equal((await brands('embed[]=stores', asUser('ada'))).embedded?.['stores']?.map(({ id }) => id), ['s1', 's2', 's3']);
   assert.equal((await brands('embed[]=stores&embed[]=consolidated_products&consolidated=1')).embedded, { products: [], stores: [] });
+});
+
+test('a large list lets other requests have their turn while it is put together', async () => {
+  const names = Array.from({ length: 200 }, (_, n) => `b${n}`);
+  const catalogue = await catalogueOf({
+    brand: names.map((name) => brand(name)),
+    product: names.flatMap((name) => Array.from({ length: 50 }, (_, n) => product(`${name}p${n}`, name))),
+    store: names.flatMap((name) => Array.from({ length: 200 }, (_, n) => store(`${name}s${n}`, name))),
+  });
+  const large = brandRoutes({ catalogue: viewOf(catalogue) });
+  assert.ok((await turnsDuring(() => bodyOf(large, LIST, { query: 'embed[]=products&embed[]=stores' }))) > 1);
 });
 
 test.run();

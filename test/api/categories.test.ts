@@ -4,6 +4,7 @@ import { categoryRoutes } from '../../src/api/categories.js';
 import type { Route } from '../../src/api/route.js';
 import { asUser, bodyOf } from '../support/calls.js';
 import { brand, catalogueOf, category, product, viewOf } from '../support/catalogue.js';
+import { turnsDuring } from '../support/turns.js';
 
 const test = suite('categories');
 
@@ -81,6 +82,18 @@ test('an unknown category is not found', async () => {
     const message = await bodyOf(routes, `${LIST}/:id`, { params: params as Record<string, string> }).then(() => 'answered', (error: unknown) => (error as Error).message);
     assert.is(message, 'Category not found');
   }
+});
+
+test('a large page lets other requests have their turn while it is put together', async () => {
+  const names = Array.from({ length: 100 }, (_, n) => `c${n}`);
+  const products = names.flatMap((name) => Array.from({ length: 300 }, (_, n) => `${name}p${n}`));
+  const catalogue = await catalogueOf({
+    brand: [brand('b')],
+    product: products.map((name) => product(name, 'b')),
+    category: names.map((name) => category(name, products.filter((one) => one.startsWith(`${name}p`)))),
+  });
+  const large = categoryRoutes({ catalogue: viewOf(catalogue), publicUrl: 'https://gifts.example' });
+  assert.ok((await turnsDuring(() => bodyOf(large, '/api/v2/product-tags/categories', { query: 'per_page=100&embed[]=products' }))) > 1);
 });
 
 test.run();

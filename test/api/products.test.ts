@@ -4,6 +4,7 @@ import { productRoutes } from '../../src/api/products.js';
 import type { Route } from '../../src/api/route.js';
 import { asUser, bodyOf, type Request } from '../support/calls.js';
 import { brand, catalogueOf, product, viewOf } from '../support/catalogue.js';
+import { turnsDuring } from '../support/turns.js';
 
 const test = suite('products');
 
@@ -113,6 +114,12 @@ test('a product that the caller may not buy is not found, like one that does not
   }
   assert.is(await refusal(bodyOf(routes, `${LIST}/:id`)), 'Product not found');
   assert.is(((await bodyOf(routes, `${LIST}/:id`, { params: { id: 'secret' }, as: asUser('ada') }))['data'] as { id: string }).id, 'secret');
+});
+
+test('a long list lets other requests have their turn while it is put together', async () => {
+  const catalogue = await catalogueOf({ brand: [brand('b')], product: Array.from({ length: 50_000 }, (_, n) => product(`p${n}`, 'b')) });
+  const large = productRoutes({ catalogue: viewOf(catalogue) });
+  assert.ok((await turnsDuring(() => bodyOf(large, '/api/v2/products', { query: 'embed[]=brand' }))) > 1);
 });
 
 test.run();
