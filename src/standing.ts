@@ -20,6 +20,7 @@ import { listQuarantined } from './projections/quarantine.js';
 import { rate } from './projections/rate.js';
 import { keeperLease, unkeptOf } from './projections/unkept.js';
 import { type RebuildProgress, toldProgress } from './projections/rebuildProgress.js';
+import { inSlices } from './slices.js';
 
 /** Two looks so far apart tell who is alive (a lease is renewed once a second) and how fast things go, in ms. */
 const APART_MS = 1_600;
@@ -225,7 +226,7 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
     const late = AbortSignal.timeout(FOLD_MS);
     let whole = true;
     for await (const batch of events.readAll(from, { types: FEED_TYPES }, { signal: late })) {
-      for (const event of batch.events) open.apply(event);
+      await inSlices(batch.events, (event) => void open.apply(event));
       open.lookedAt(batch.position);
       whole = batch.caughtUp;
     }
@@ -237,7 +238,7 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
       open.size === 0 ? { events: 0, whole: true } : lagBehind(events, done, FEED_TYPES, { count: COUNT.events, withinMs: COUNT.ms }),
     ]);
     const inFlight = new Map<ParkedName, number>();
-    for (const intent of open.resume()) inFlight.set(processOf(intent), (inFlight.get(processOf(intent)) ?? 0) + 1);
+    await inSlices(open.resume(), (intent) => inFlight.set(processOf(intent), (inFlight.get(processOf(intent)) ?? 0) + 1));
     const seconds = open.oldestAt === undefined ? 0 : Math.max(0, (Date.now() - Date.parse(open.oldestAt)) / 1_000);
     return PARKED_NAMES.map((name) => ({
       kind: 'process', name, position: done ?? null, lag_events: lag.events, lag_exact: lag.whole && whole, lag_seconds: inTenths(seconds), per_second: perSecond,
@@ -247,7 +248,10 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
 
   /** Purchases of which the feed tells only the end, since they began at or below the checkpoint, or were retried: what is left of them their streams tell. */
   async function reopened(open: OpenWork, late: AbortSignal): Promise<void> {
-    const waiting = [...open.resume()].flatMap((intent) => (intent.do === 'reopen' ? [intent.transactionId] : []));
+    const waiting: string[] = [];
+    await inSlices(open.resume(), (intent) => {
+      if (intent.do === 'reopen') waiting.push(intent.transactionId);
+    });
     await inParallel(waiting, REOPENED_AT_ONCE, async (id) => void open.reopen(id, await purchaseHistory(events, id, open.beginReopen(id))), late);
   }
 
