@@ -74,8 +74,9 @@ function sorted(value: unknown, depth: number): unknown {
     const last: unknown = value.at(-1);
     return Array.isArray(last) || last === '[]' ? [...items, '[]'] : items;
   }
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return entries.map(([key, one]) => [key, sorted(one, depth + 1)]).concat([['', '{}']]);
+  // Keys alone: to sort tens of thousands with their values takes twice as long, and any caller may send them.
+  const entries = Object.keys(value).sort().map((key) => [key, sorted((value as Readonly<Record<string, unknown>>)[key], depth + 1)]);
+  return entries.concat([['', '{}']]);
 }
 
 /** Errors that facts or state decided: they are answered again. Those of requests that never got so far are not. */
