@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { type GiftEvent, giftAggregate, type IssuedGift } from '../../src/domain/gift.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import { type GiftsPurchased, leftOfCharge, type Purchase, purchaseAggregate, type PurchaseEvent, requestRefund, startRefund } from '../../src/domain/purchase.js';
-import { cancelForRefund, giftsInRefunds, settleRefund, startAgain } from '../../src/domain/refund.js';
+import { cancelForRefund, giftsInRefunds, madeByHand, settleRefund, startAgain } from '../../src/domain/refund.js';
 import { given } from '../support/givenWhenThen.js';
 
 const test = suite('refunds');
@@ -79,6 +79,17 @@ test('the answer stands; only what was refused is tried again, under another key
   assert.equal(startAgain(undefined), []);
   const odd = purchase(charged, given1, refused1);
   assert.is(refundsOf(odd.state).size, 0, 'an answer to nothing is none');
+});
+
+test('money given back at the provider counts for a refund only where the provider had refused that before', () => {
+  const outside: PurchaseEvent = { type: 'RefundedAtProvider', data: { provider: 'stripe', charge_id: 'pi_1', amount: 250, total: 250 } };
+  const refused: PurchaseEvent = { type: 'RefundRefused', data: { refund_id: 'r1', attempt: 1, amount: 250, provider: 'stripe', code: 'charge_disputed' } };
+  const made: PurchaseEvent = { type: 'GiftsRefunded', data: { refund_id: 'r1', attempt: 1, gift_ids: [a], amount: 250, provider: 'stripe', refund_ref: 're_1' } };
+  const byHand = (...events: PurchaseEvent[]): boolean => madeByHand(refundsOf(purchase(charged, requested('r1', a), started('r1', a), ...events).state).get('r1'));
+  assert.is(byHand(refused, outside), true);
+  assert.is(byHand(refused), false, 'nobody gave anything back');
+  assert.is(byHand(outside, made), false, 'it was made by us, and that is other money');
+  assert.is(madeByHand(undefined), false);
 });
 
 test('a gift is cancelled unless it is used, its code is out, its payment disputed, or it is cancelled already', () => {

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { evolveLateMoney, fallsShort, isDisputed, type LateMoney, type LateMoneyEvent, NO_LATE_MONEY, settleDispute } from '../../src/domain/lateMoney.js';
+
+const test = suite('late money');
+
+const provider = 'stripe';
+const opened: LateMoneyEvent = { type: 'DisputeOpened', data: { provider, dispute_id: 'dp', amount: 750, reason: 'fraudulent' } };
+const closed = (outcome: 'won' | 'lost', dispute_id = 'dp'): LateMoneyEvent => ({ type: 'DisputeClosed', data: { provider, dispute_id, outcome } });
+const settled: LateMoneyEvent = { type: 'DisputeSettled', data: { dispute_id: 'dp', blocked: true, gifts: 3 } };
+const after = (...events: readonly LateMoneyEvent[]): LateMoney => events.reduce(evolveLateMoney, NO_LATE_MONEY);
+
+test('a payment is disputed until every dispute about it is won: the money of a lost one is gone, and would go back twice', () => {
+  assert.equal(isDisputed(after()), false);
+  assert.equal(isDisputed(after(opened)), true);
+  assert.equal(isDisputed(after(opened, settled, closed('lost'))), true);
+  assert.equal(isDisputed(after(opened, closed('won'))), false);
+  assert.equal(isDisputed(after(opened, closed('lost', 'other'), closed('won'))), true);
+});
+
+test('a person sees to money that no gift makes up for, and to codes of cancelled gifts that are out', () => {
+  assert.equal(fallsShort({ total: 500, cancelled: 2, vouchered: 0, difference: 0 }), false);
+  assert.equal(fallsShort({ total: 500, cancelled: 1, vouchered: 0, difference: 250 }), true);
+  assert.equal(fallsShort({ total: 500, cancelled: 2, vouchered: 1, difference: 0 }), true);
+});
+
+test('that the gifts stand as a dispute wants them is noted once, and anew when it ends another way', () => {
+  const standing = { dispute_id: 'dp', blocked: true, gifts: 3 };
+  assert.deepEqual(settleDispute(after(opened), standing), [settled]);
+  assert.deepEqual(settleDispute(after(opened, settled), standing), []);
+  assert.deepEqual(settleDispute(after(opened, settled, closed('won')), { ...standing, blocked: false }), [{ type: 'DisputeSettled', data: { ...standing, blocked: false } }]);
+});
+
+test.run();
