@@ -69,6 +69,13 @@ test('the purchase that issues it meanwhile wins the race, and the block follows
   assert.deepEqual(typesOf(events), ['GiftIssued', 'GiftBlocked']);
 });
 
+test('one that is cancelled for good is left as it is', async () => {
+  const { deps, events } = house(charged);
+  events.given(giftStream(GIFT), { type: 'GiftIssued', data: { transaction_id: 't1', index: 0, receiver: {} } }, { type: 'GiftCancelled', data: { reason: 'refunded' } });
+  assert.deepEqual((await blockGift(deps, GIFT, context(), support)).own, []);
+  assert.deepEqual(typesOf(events), ['GiftIssued', 'GiftCancelled']);
+});
+
 test('what is not paid for is refused, what was declined can be used by nobody anyway, what is unknown is not found', async () => {
   await assert.rejects(blockGift(house().deps, GIFT, context(), support), refusal('gift_not_paid'));
   const { deps, events } = house(declined);

@@ -24,6 +24,12 @@ test('a reservation tells who had it when', () => {
   assert.is(holderOf([]), undefined);
 });
 
+test('what an earlier holder had ends when they gave it up, whatever later ones do', () => {
+  const holders = fold(reservationAggregate, [taken('a', 1), givenUp('a', 2), taken('b', 3), givenUp('b', 5)]);
+  assert.equal(holders, [{ user_id: 'a', from: at(1), to: at(2) }, { user_id: 'b', from: at(3), to: at(5) }]);
+  assert.is(ownerByPhone(holders, at(4)), 'b');
+});
+
 test('other events leave a reservation as it is', () => {
   const holders = fold(reservationAggregate, [taken('a', 1)]);
   assert.is(reservationAggregate.evolve(holders, { type: 'UserRetired', data: { reason: '' }, at: at(2) }), holders);

@@ -50,6 +50,12 @@ test('the new receiver owns it, whoever had it may not redeem it any more', () =
     for (const user_id of ['ann', 'bob', 'dan']) assert.equal(mayRedeem(gift, { caller: { user_id } }), false);
     assert.equal(mayRedeem(gift, { caller: { user_id: 'cat' } }), true);
   }
+  const number = (phone_hash: string, phone_number: string) => (gift: Gift): readonly GiftEvent[] =>
+    reassign(gift as IssuedGift, { now: NOW, payment: 'charged' }, { receiver: { phone_hash }, phone_number, reason: 'x' });
+  given(giftAggregate, issued({ phone_hash: 'old' })).when(number('old', '+447700900000')).then();
+  given(giftAggregate, issued({ phone_hash: 'old' })).when(number('new', '+447700900001')).then({
+    type: 'GiftReassigned', data: { transaction_id: 't', receiver: { phone_hash: 'new' }, phone_number: '+447700900001', reason: 'x' },
+  });
   const byNumber: GiftEvent = { type: 'GiftReassigned', data: { transaction_id: 't', receiver: { phone_hash: 'new' }, phone_number: '+447700900001', reason: 'x' } };
   assert.equal(ownerOf(given(giftAggregate, issued(), byNumber).state as IssuedGift, 'eve'), 'eve');
 });

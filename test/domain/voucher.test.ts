@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite } from 'uvu';
-import { generateCode, voucherExpiry } from '../../src/domain/voucher.js';
+import { generateCode, V1_INTEGRATIONS, voucherExpiry } from '../../src/domain/voucher.js';
 import { isGeneratedCode } from '../support/generatedCode.js';
 
 const test = suite('voucher');
@@ -17,6 +17,15 @@ test('property: a generated code proves its own spelling; one wrong character is
     }),
   );
   for (const text of ['', '0', 'I'.repeat(13), '0'.repeat(14)]) assert.equal(isGeneratedCode(text), false);
+});
+
+test('each character of a code is any of 32', () => {
+  const firsts = new Set(Array.from({ length: 256 }, (_, byte) => generateCode(new Uint8Array(12).fill(byte)).charAt(0)));
+  assert.equal(firsts.size, 32);
+});
+
+test('V1 is for integrations 1 to 6', () => {
+  assert.deepEqual(['0', '1', '2', '3', '4', '5', '6', '7'].filter((id) => V1_INTEGRATIONS.has(id)), ['1', '2', '3', '4', '5', '6']);
 });
 
 test('a voucher ends with its gift or after the segment’s days, whichever is earlier', () => {
