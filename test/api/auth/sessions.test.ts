@@ -32,7 +32,11 @@ function setUp(ttl: Lifetimes = { access: 900, refresh: 30 * 86_400, session: 90
         sessions: all,
         async acts(pair) {
           const claims = await tokens.verify(pair.accessToken);
-          return claims !== undefined && (await all.use(claims)) !== undefined;
+          if (claims === undefined) return false;
+          const known = all.inUse(claims);
+          const session = await all.use(claims);
+          if (known !== undefined) assert.equal(session, known, 'what is known without asking is what asking says, and leaves nothing to write down');
+          return session !== undefined;
         },
         refresh: async (pair, client = 'app') => all.refresh(pair.refreshToken ?? '', client, async () => true),
       };
