@@ -3,11 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { giftStream } from '../../src/domain/gift.js';
+import { keyedHash } from '../../src/domain/keyedHash.js';
 import { transactionStream } from '../../src/domain/purchase.js';
 import type { Engines } from '../../src/engines.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { recordable } from '../../src/commands/context.js';
-import { type HeldKey, bodyHashOf, takeKey } from '../../src/api/idempotency.js';
+import type { Principal } from '../../src/api/auth/principal.js';
+import { type HeldKey, bodyHashOf, keyedCommandId, takeKey } from '../../src/api/idempotency.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
 import { type Reply, type Service, startService } from '../support/service.js';
 
@@ -66,6 +68,21 @@ test('a key is the caller’s and the route’s own', async () => {
   assert.equal((await redeem(service, other, 'till-coffee', 'bean-soho', { key })).status, 201);
   refused(await redeem(service, gift, 'ann', 'bean-soho', { key }), 405, 'gift already redeemed.');
   assert.equal((await unredeem(service, gift, 'latest', 'till-coffee', { key })).status, 200);
+});
+
+test('the command of a key is its user’s, client’s and route’s; those that stand in the log are found as ever', () => {
+  const hash = keyedHash(Buffer.from('k'.repeat(32)));
+  const by = (clientId: string, id: string): Principal => ({ kind: 'user', clientId, sessionId: 's', user: { id } }) as unknown as Principal;
+  const commands = [
+    keyedCommandId(hash, by('app', 'ann'), 'POST /a', 'key'),
+    keyedCommandId(hash, by('web', 'ann'), 'POST /a', 'key'),
+    keyedCommandId(hash, by('app', 'bob'), 'POST /a', 'key'),
+    keyedCommandId(hash, by('app', 'ann'), 'POST /b', 'key'),
+    keyedCommandId(hash, by('app', 'ann'), 'POST /a', 'key2'),
+    keyedCommandId(hash, { kind: 'client', clientId: 'app', sessionId: 's' }, 'POST /a', 'key'),
+  ];
+  assert.equal(new Set(commands).size, commands.length);
+  assert.equal(commands[0], 'MwgFhGnlP1ep7hcT7vFwI_');
 });
 
 test('refusals that facts or state decided are answered again; those that never got so far are not', async () => {
