@@ -9,7 +9,8 @@ import type { Engines } from '../../src/engines.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { recordable } from '../../src/commands/context.js';
 import type { Principal } from '../../src/api/auth/principal.js';
-import { type HeldKey, bodyHashOf, keyedCommandId, takeKey } from '../../src/api/idempotency.js';
+import { type HeldKey, bodyHashOf, isDecided, keyedCommandId, takeKey } from '../../src/api/idempotency.js';
+import { memoryRecords } from '../support/memoryRecords.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
 import { type Reply, type Service, startService } from '../support/service.js';
 
@@ -316,6 +317,23 @@ test('a request that died holds its key for 30 s', async () => {
   } finally {
     await store.close();
   }
+});
+
+test('an answer is given again for a day', async () => {
+  let now = Date.parse('2026-01-01T00:00:00.000Z');
+  const records = memoryRecords(() => now);
+  const take = (): ReturnType<typeof takeKey> => takeKey(records, 'kept', 'hash', () => now);
+  const held = await take();
+  assert.ok('settle' in held);
+  const answer = { status: 403, headers: {}, body: '{"error":"Cannot redeem this gift."}' };
+  await held.settle(answer);
+  now += 24 * 3_600_000 - 1;
+  assert.deepEqual(await take(), answer);
+});
+
+test('what breaks a schema, names an unknown embed or another request’s key is not kept: it may be sent again, put right', () => {
+  const kept = ['schema', 'unknown_embed', 'idempotency_key_reused', 'cannot_redeem', 'gift_already_redeemed', 'invalid_location', 'payment_declined', 'too_many_requests'] as const;
+  assert.deepEqual(kept.filter(isDecided), ['cannot_redeem', 'gift_already_redeemed', 'invalid_location', 'payment_declined']);
 });
 
 test('a clock that is set back does not hold the key of a request that died for longer; clocks may differ a little', async () => {

@@ -95,8 +95,9 @@ test('a dispute that is told before the charge waits for it; one of a declined p
   await tell(house, early, back(early, 250));
   const declined = await house.buy([{}], { reference: 'pm_card_chargeDeclined' });
   await tell(house, declined, opened('dp_2'));
+  await tell(house, declined, back(declined, 250));
   house.process();
-  await house.until(async () => (await count(house, early, 'DisputeSettled')) === 1 && (await count(house, early, 'ProviderRefundSettled')) === 1 && (await count(house, declined, 'DisputeSettled')) === 1);
+  await house.until(async () => (await count(house, early, 'DisputeSettled')) === 1 && (await count(house, early, 'ProviderRefundSettled')) === 1 && (await count(house, declined, 'DisputeSettled')) === 1 && (await count(house, declined, 'ProviderRefundSettled')) === 1);
   const [types = ''] = await gifts(house, early);
   assert.match(types, 'GiftCancelled');
   assert.equal(await gifts(house, declined), ['']);
