@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { suite } from 'uvu';
+import type { CommandContext } from '../../src/commands/context.js';
+import { findPurchase, type PurchaseDeps, purchaseGifts, type PurchaseRequest } from '../../src/commands/purchaseGifts.js';
+import { transactionStream, type GiftsPurchased } from '../../src/domain/purchase.js';
+import { keyedHash } from '../../src/domain/keyedHash.js';
+import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
+import { refusal } from '../support/rejects.js';
+
+const test = suite('purchasing');
+const context = (more: Partial<CommandContext> = {}): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'ann' }, now: '2026-02-28T23:30:00.000Z', ...more });
+const hash = keyedHash(Buffer.from('k'.repeat(32)));
+const method = (more: object = {}): object => ({ entry: 'paymentMethod', reference: 'pm', kind: 'card', users: ['ann'], active: true, ...more });
+const latte = { id: 'latte', brand_id: 'bean', name: 'Latte', sale_price: 350, valid_days: 30 };
+
+/** A log, these accounts, and one product; a charge is never waited for. */
+function house(accounts: Readonly<Record<string, object>> = { 'paymentMethod-pm': method() }, sellable = true): { deps: PurchaseDeps; events: MemoryEvents } {
+  const events = memoryEvents();
+  const deps = {
+    events, hash, chargeWaitMs: 0,
+    accounts: { get: async (id: string) => accounts[id], getMany: async (ids: readonly string[]) => ids.map((id) => accounts[id]) },
+    catalogue: { current: () => ({ products: new Map([['latte', latte]]), sellable: () => sellable }) },
+    outcomes: { watch: () => ({ settled: async () => false, end: () => undefined }) },
+  } as unknown as PurchaseDeps;
+  return { deps, events };
+}
+const wanted: PurchaseRequest = { product_id: 'latte', payment_reference: 'pm', message: 'Hi' };
+async function buy({ deps, events }: ReturnType<typeof house>, request: Partial<PurchaseRequest> = {}): Promise<GiftsPurchased['data']> {
+  await purchaseGifts(deps, 'ann', context(), { ...wanted, ...request });
+  return (events.log.at(-1) as unknown as GiftsPurchased).data;
+}
+
+test('nothing is bought with a payment method that is unknown, retired or another user’s, nor where the product is not sold', async () => {
+  const refuses = async (code: string, ...of: Parameters<typeof house>): Promise<void> => {
+    const at = house(...of);
+    await assert.rejects(buy(at), refusal(code));
+    assert.deepEqual(at.events.log, []);
+  };
+  await refuses('invalid_payment_reference', {});
+  await refuses('invalid_payment_reference', { 'paymentMethod-pm': method({ active: false }) });
+  await refuses('cannot_use_payment_method', { 'paymentMethod-pm': method({ users: ['bob'] }) });
+  await refuses('invalid_product', undefined, false);
+});
+
+test('gifts are valid for the product’s days from the day they are bought, in UTC, and cost its price each', async () => {
+  const { expires_on, total, receivers } = await buy(house());
+  assert.deepEqual({ expires_on, total, receivers }, { expires_on: '2026-03-30', total: 350, receivers: [{}] });
+  assert.equal((await buy(house(), { receivers: [{}, {}, {}] })).total, 1050);
+});
+
+test('nothing tells the ids of a purchase’s gifts but a seed of 256 random bits', async () => {
+  const [first, second] = [await buy(house()), await buy(house())];
+  for (const { seed } of [first, second]) assert.match(seed, /^[0-9a-f]{64}$/);
+  assert.notEqual(first.seed, second.seed);
+  assert.match(first.transaction_id, /^[0-9a-f]{32}$/);
+});
+
+test('a number is kept in E.164 and found by its hash, however it was written; a user must be there and active', async () => {
+  const people = { 'paymentMethod-pm': method(), 'user-bob': { entry: 'user', active: true }, 'user-zoe': { entry: 'user', active: false } };
+  const { receivers } = await buy(house(people), { receivers: [{ phone_number: '07700 900123' }, { user_id: 'bob' }] });
+  assert.deepEqual(receivers, [{ phone_number: '+447700900123', phone_hash: hash('phone', '+447700900123') }, { user_id: 'bob' }]);
+  for (const user_id of ['zoe', 'nobody']) await assert.rejects(buy(house(people), { receivers: [{ user_id }] }), refusal('receiver_not_found'));
+  await assert.rejects(buy(house(people), { receivers: [{ phone_number: '12' }] }), refusal('invalid_phone_number'));
+});
+
+test('a repeated command finds its purchase in the log; with another body it is refused, whatever else has forgotten it', async () => {
+  const { deps, events } = house();
+  const mine = context({ bodyHash: 'a' });
+  assert.equal(await findPurchase(deps, mine), undefined);
+  const { transactionId } = await purchaseGifts(deps, 'ann', mine, wanted);
+  const again = await findPurchase(deps, mine);
+  assert.deepEqual([again?.transactionId, again?.replayed], [transactionId, true]);
+  assert.equal((await purchaseGifts(deps, 'ann', mine, wanted)).transactionId, transactionId);
+  await assert.rejects(findPurchase(deps, { ...mine, bodyHash: 'b' }), refusal('idempotency_key_reused'));
+  assert.deepEqual(events.log.map(({ stream, type }) => [stream, type]), [[transactionStream(transactionId), 'GiftsPurchased']]);
+});
+
+test.run();
