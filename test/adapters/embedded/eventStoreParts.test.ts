@@ -135,6 +135,37 @@ test('a thread that dies leaves its appends open; the next append starts another
     database.close();
   }));
 
+test('what waits to be sent when the thread dies is open, too, and is not sent to the next', () =>
+  inFolder(async ({ dir }) => {
+    const file = eventLogFile(dir);
+    const database = openEventLog(file, {});
+    const script = join(dir, 'writer.mjs');
+    const worker = JSON.stringify(new URL('../../../src/adapters/embedded/eventStoreWorker.js', import.meta.url).href);
+    const died = JSON.stringify(join(dir, 'died'));
+    writeFileSync(script, [
+      `import { existsSync, writeFileSync } from 'node:fs';`,
+      `import { parentPort } from 'node:worker_threads';`,
+      `if (existsSync(${died})) await import(${worker});`,
+      `else parentPort.once('message', () => { writeFileSync(${died}, ''); process.exit(1); });`,
+    ].join('\n'));
+    const writer = openEventWriter({ file, onStored: () => undefined, onGrown: () => undefined, script: pathToFileURL(script) });
+    const open: Promise<unknown>[] = [];
+    let dead = false;
+    while (!dead) {
+      const failed = failureOf(writer.append('open', [event()], 'any'));
+      void failed.then(() => {
+        dead = true;
+      });
+      open.push(failed);
+      await nextTick();
+    }
+    const errors = (await Promise.all(open)) as UnavailableError[];
+    assert.ok(errors.length > 1 && errors.every(({ outcomeUnknown }) => outcomeUnknown));
+    assert.equal(await writer.append('next', [event()], 'none'), { revision: 0, position: positionOf(1) });
+    await writer.close();
+    database.close();
+  }));
+
 const NOTHING: Omit<EventReader, 'end' | 'scan'> = { readStream: () => false, timeAt: () => '', together: (work) => work() };
 const recorded = (position: number): RecordedEvent => ({ ...event(), stream: 's', revision: position - 1, position: positionOf(position) });
 
