@@ -319,6 +319,19 @@ test('a request that died holds its key for 30 s', async () => {
   }
 });
 
+test('of two who ask for a key at once one has it; whoever gives it back late frees nobody else’s', async () => {
+  let now = Date.parse('2026-01-01T00:00:00.000Z');
+  const records = memoryRecords(() => now);
+  const take = async (): Promise<HeldKey | 'waits'> => takeKey(records, 'raced', 'hash', () => now).then((taken) => taken as HeldKey, () => 'waits');
+  const both = await Promise.all([take(), take()]);
+  assert.equal(both.filter((one) => one === 'waits').length, 1);
+  const [first] = both.filter((one) => one !== 'waits');
+  now += 30_001;
+  assert.notEqual(await take(), 'waits');
+  await first?.release();
+  assert.equal(await take(), 'waits');
+});
+
 test('an answer is given again for a day', async () => {
   let now = Date.parse('2026-01-01T00:00:00.000Z');
   const records = memoryRecords(() => now);

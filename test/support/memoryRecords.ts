@@ -16,8 +16,8 @@ export function memoryRecords(now: () => number): Records {
       stored.set(key, { key, value: structuredClone(value), version: version + 1, ...(expiresAt === undefined ? {} : { expiresAt }) });
       return version + 1;
     },
-    async delete(key) {
-      return stored.delete(key);
+    async delete(key, expected) {
+      return (expected === undefined || find(key)?.version === expected) && stored.delete(key);
     },
     list: async <V>(prefix: string) => [...stored.keys()].filter((key) => key.startsWith(prefix)).flatMap((key) => find(key) ?? []) as StoredRecord<V>[],
   };
