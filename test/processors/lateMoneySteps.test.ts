@@ -167,6 +167,17 @@ test('what is done names the event that asked for it, not whatever came last', a
   for (const [{ metadata }, dispute] of answers) assert.is(metadata.causationId, disputes.get(dispute));
 });
 
+test('a gift that we have paid back ourselves makes up for no other money: another one is cancelled', async ({ house }) => {
+  house.process();
+  const bought = await issued(house, 2);
+  await house.append(`transaction-${bought.transactionId}`, 'RefundRequested', { refund_id: 'r1', gift_ids: bought.giftIds.slice(0, 1), voided: false, reason: 'wrong product' });
+  await house.until(async () => (await count(house, bought, 'GiftsRefunded')) === 1);
+  await tell(house, bought, back(bought, 500));
+  await house.until(async () => (await count(house, bought, 'ProviderRefundSettled')) === 1);
+  assert.equal(await gifts(house, bought), ['GiftCancelled', 'GiftCancelled']);
+  assert.equal((await house.all('ProviderRefundSettled')).map(({ data }) => data), [{ total: 250, cancelled: 1, vouchered: 0, difference: 0 }]);
+});
+
 test('a price that the money is no multiple of', async ({ house }) => {
   house.process();
   const bought = await issued(house, 2);
