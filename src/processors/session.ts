@@ -4,7 +4,7 @@ import { giftStream } from '../domain/gift.js';
 import { type GiftsPurchased, issueGifts } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
-import { BESIDE_SLICE_MS, slices } from '../slices.js';
+import { BESIDE_SLICE_MS, inSlices, slices } from '../slices.js';
 import { within } from '../within.js';
 import { charge, type ChargeDeps } from './chargeStep.js';
 import type { Contact } from './notification.js';
@@ -258,7 +258,8 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
       if (caughtUp) for (const intent of asked) act(intent, false);
       if (batch.caughtUp && !caughtUp) {
         caughtUp = true;
-        for (const intent of open.resume()) act(intent, true);
+        // There may be tens of thousands; what is begun meanwhile changes what is open.
+        await inSlices([...open.resume()], (intent) => act(intent, true));
         logger.info({ open: open.size }, 'process managers have caught up');
       }
       await save();

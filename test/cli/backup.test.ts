@@ -2,7 +2,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Writable } from 'node:stream';
 import { suite } from 'uvu';
@@ -115,6 +115,14 @@ test('a name that is given away in the meantime is not overwritten, and nothing 
   symlinkSync(join(dir, 'gone'), link);
   assert.equal(saidBy(await gift(data, ['backup', link])), { code: 1, out: '', err: `gift: ${link} is there already: name another file\n` });
   assert.equal(readdirSync(dir).toSorted(), ['data', 'link']);
+});
+
+test('what a killed backup has left is not in the way of the next, whatever its process was called', async ({ dir, data, file }) => {
+  await fill(data, 3);
+  const left = `${basename(file)}.${process.pid}.part`;
+  writeFileSync(join(dir, left), 'half of one');
+  assert.is((await gift(data, ['backup', file])).code, 0);
+  assert.equal(readdirSync(dir).toSorted(), ['data', basename(file), left].toSorted());
 });
 
 test('bad input for a backup: a clear line, nothing left behind', async ({ dir, data, file }) => {

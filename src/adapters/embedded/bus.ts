@@ -175,8 +175,14 @@ function listen(path: string, welcome: (socket: Socket) => void): Promise<Server
     server.once('error', reject);
     server.listen(path, () => {
       server.off('error', reject);
-      chmodSync(path, 0o600);
-      resolve(server);
+      try {
+        chmodSync(path, 0o600);
+        resolve(server);
+      } catch (error) {
+        // Somebody has taken it away in this very moment.
+        server.close();
+        reject(error as Error);
+      }
     });
   });
 }

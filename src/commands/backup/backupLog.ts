@@ -2,9 +2,11 @@
  * BackupLog: writes the event log, as it stands when this begins, into a file, while the service goes on. Events are never changed and positions have
  * no gaps, so everything up to the log's end at the beginning is a consistent state of it; what is appended meanwhile is left for the next backup.
  */
+import { randomBytes } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { EventStore, Position } from '../../ports/eventStore.js';
+import { syncFolder } from '../../syncFolder.js';
 import { canonicalText, logHash } from '../logHash.js';
 import { type Backup, BackupDamagedError, checkBackup, writeBackup } from './backupFile.js';
 
@@ -34,7 +36,8 @@ export class BackupExistsError extends Error {
  * @throws BackupExistsError, UnavailableError, the file system's errors, what `signal` was aborted with: then nothing is left behind
  */
 export async function backupLog(events: Pick<EventStore, 'logId' | 'end' | 'readAll'>, { path, hashKeyCheck, now, signal, onProgress }: BackupOptions): Promise<Backup> {
-  const draft = `${path}.${process.pid}.part`;
+  // In containers process ids come again: the draft of one that was killed must not be in the way of the next.
+  const draft = `${path}.${randomBytes(4).toString('hex')}.part`;
   const end = await events.end();
   const file = await open(draft, 'wx', 0o600);
   try {
@@ -85,10 +88,5 @@ async function give(draft: string, path: string): Promise<void> {
     await rm(path, { force: true });
     throw error;
   }
-  const folder = await open(dirname(path), 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
+  syncFolder(dirname(path));
 }
