@@ -175,7 +175,8 @@ function hold(
       if (!held()) break;
       try {
         if (!(await renew())) break;
-        wait = ttlMs / 3;
+        // Counted from when it was asked for, as its time is: a store that takes long to answer leaves less of it.
+        wait = Math.max(0, renewedAt + ttlMs / 3 - performance.now());
       } catch (error) {
         if (!(error instanceof UnavailableError)) throw error;
         wait = ttlMs / 12;

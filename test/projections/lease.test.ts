@@ -142,6 +142,26 @@ test('that it is still its own does not make it last longer than others take it 
   assert.not(held, 'before the other has it');
 });
 
+test('a store that takes most of its time to answer does not take it away', async () => {
+  const records = memoryRecords(Date.now);
+  const ttlMs = 1_200;
+  let renewals = 0;
+  const lease = await acquire({
+    ...records,
+    async put(key, value, more) {
+      const version = await records.put(key, value, more);
+      if (version !== undefined && version > 1) {
+        await sleep(ttlMs * 0.7);
+        renewals += 1;
+      }
+      return version;
+    },
+  }, 'a', ttlMs);
+  await until(() => renewals === 3 || lease.lost.aborted, 'three renewals');
+  assert.not(lease.lost.aborted);
+  await lease.release();
+});
+
 test('whoever took it meanwhile is not disturbed', async () => {
   const records = memoryRecords(Date.now);
   const lease = await acquire(records, 'a');
