@@ -21,6 +21,7 @@ import { readStatus, statusOf, unknownStatus, type ProjectionStatus } from './st
 import { SwapOutdatedError } from './swap.js';
 import type { Unit } from './unit.js';
 import { keepUnkept } from './unkept.js';
+import { LeaseLostError } from './writer.js';
 
 /** Waiting after a failure, in ms: doubled each time, up to the last; from the first again after a run that went on for longer than that. */
 const RETRY_MS = [100, 5_000] as const;
@@ -118,7 +119,9 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
       } catch (error) {
         if (leading.aborted || !lease.held) break;
         if (performance.now() - began >= RETRY_MS[1]) wait = RETRY_MS[0];
-        const level = error instanceof UnavailableError || error instanceof SwapOutdatedError ? 'warn' : 'error';
+        // A renewal that was answered late can have brought a lease back meanwhile: nothing is wrong then.
+        const expected = error instanceof UnavailableError || error instanceof SwapOutdatedError || error instanceof LeaseLostError;
+        const level = expected ? 'warn' : 'error';
         logger[level]({ err: error, retryMs: wait }, 'projector: failed, reading again from the checkpoints');
         await pause(wait, leading);
         wait = Math.min(wait * 2, RETRY_MS[1]);

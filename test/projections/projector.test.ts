@@ -274,6 +274,44 @@ test('a process that has lost the lease writes nothing', installed(async ({ even
   assert.ok(writes > 0, 'it leads again');
 }));
 
+test('a lease that runs out while its renewal is under way, and is had again, is no error', installed(async ({ events, store, project }) => {
+  const told: { readonly level: number; readonly msg: string }[] = [];
+  const logger = pino({ level: 'warn' }, { write: (line: string) => void told.push(JSON.parse(line) as { level: number; msg: string }) });
+  const leaseMs = 1_000;
+  let late = false;
+  // Of every 600 ms it is not held for 200.
+  const records: ReadStore['records'] = {
+    ...store.records,
+    async put(key, ...rest) {
+      const version = await store.records.put(key, ...rest);
+      if (late && key === 'lease/projector') await sleep(leaseMs * 0.6);
+      return version;
+    },
+  };
+  // What ends a turn takes until it is held again.
+  const slowToEnd: EventStore = {
+    ...events,
+    async *follow(...args) {
+      try {
+        yield* events.follow(...args);
+      } finally {
+        if (late) await sleep(leaseMs * 0.3);
+      }
+    },
+  };
+  const projector = await project({ events: slowToEnd, store: { ...store, records }, logger, leaseMs });
+  await settled(projector, events);
+  late = true;
+  const again = (): boolean => told.some(({ msg }) => msg.endsWith('reading again from the checkpoints'));
+  while (!again()) {
+    await buy(events);
+    await sleep(25);
+  }
+  late = false;
+  await settled(projector, events);
+  assert.equal(told.filter(({ level }) => level > 40), []);
+}));
+
 test('a document that can not be folded is quarantined, alone', installed(async ({ events, store, project }) => {
   const projector = await project();
   const good = await buy(events);
