@@ -300,7 +300,7 @@ feeds('far more than a hundred followers and reads at once wait for none of each
     for (const seen of await Promise.all(followers)) assert.is(seen.length, 2);
     assert.is(double.way.connections, 4, 'one for reads and appends, and no more than 50 followers on each other');
     await until(() => double.running() === 0);
-  }));
+  }, LONG_MS));
 
 feeds('what is left early runs on nowhere', () =>
   onDouble(async ({ store, double }) => {
