@@ -9,7 +9,7 @@ interface Fixture<S> {
 
 /**
  * Runs what a port promises as tests of one adapter, each on a fixture of its own. `deviations` names promises (by their test) that the adapter can't keep, each with
- * its reason: they are printed, not run.
+ * its reason: they are skipped, by name.
  */
 export function checkPromises<S, F extends Fixture<S>>(
   title: string, promises: Readonly<Record<string, (store: S, fixture: F) => Promise<void>>>, open: () => Promise<F>, deviations: Readonly<Record<string, string>>,
@@ -19,7 +19,7 @@ export function checkPromises<S, F extends Fixture<S>>(
   for (const [promise, check] of Object.entries(promises)) {
     const reason = deviations[promise];
     if (reason !== undefined) {
-      console.log(`${title} deviates: ${promise}: ${reason}`);
+      console.log(`skipped: ${title} deviates: ${promise}: ${reason}`);
       test.skip(promise, () => undefined);
       continue;
     }
