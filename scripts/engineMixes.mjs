@@ -25,15 +25,15 @@ function startsService(file) {
 }
 
 /**
- * Which of the files run on which mix: every one on all servers, in one process or with a process per role, the HTTP tests in turn on one of the pairs,
- * and those of several roles with a process per role.
+ * Which of the files run on which mix: every one on all servers, those of several roles with a process per role and the others in one process; the HTTP tests
+ * in turn on one of the pairs, too.
  * @param whole each HTTP test runs on each mix
  */
 function mixesFor(files, whole) {
   const own = files.filter(startsService);
   const http = own.filter((file) => HTTP.test(file));
   return [
-    { ...ALL, files: whole ? own : own.filter((file) => !ONCE_ON_SERVERS.test(file) || !SEVERAL_ROLES.test(file)) },
+    { ...ALL, files: whole ? own : own.filter((file) => !SEVERAL_ROLES.test(file)) },
     { ...SPLIT, files: whole ? http : http.filter((file) => SEVERAL_ROLES.test(file)) },
     ...PAIRS.map((pair, number) => ({ ...pair, files: whole ? http : http.filter((file, at) => at % PAIRS.length === number && !ONCE_ON_SERVERS.test(file)) })),
   ];
