@@ -5,6 +5,8 @@ import { slices } from '../slices.js';
 /** Lists longer than this are written in slices; the items of lists of objects inside count, too. */
 const LONG_LIST = 250;
 const ITEMS_A_PIECE = 50;
+/** So many levels down lists are looked for. */
+const DEPTH = 3;
 
 /** The value as JSON text, or as a stream of it where a list in it (at most three levels down) is long. */
 export function jsonBody(value: object): string | Readable {
@@ -13,21 +15,22 @@ export function jsonBody(value: object): string | Readable {
 }
 
 /** Whether `jsonBody` writes this value as a stream. */
-export function hasLongList(value: unknown, depth = 3): boolean {
-  return itemsOf(value, depth) > LONG_LIST;
+export function hasLongList(value: unknown): boolean {
+  return itemsOf(value, DEPTH) > LONG_LIST;
 }
 
 /** How many items the longest list of a value has, with those inside its items; beyond what is long nothing is counted. */
 function itemsOf(value: unknown, depth: number): number {
   if (typeof value !== 'object' || value === null || depth < 0) return 0;
-  let items = 0;
   if (Array.isArray(value)) {
+    if (value.length > LONG_LIST) return value.length;
     // Texts cost little: a short list of ids makes no list around it longer.
-    if (value.length > LONG_LIST || typeof value[0] !== 'object') return value.length > LONG_LIST ? value.length : 0;
-    items = value.length;
+    if (typeof value[0] !== 'object') return 0;
+    let items = value.length;
     for (const one of value as unknown[]) if ((items += itemsOf(one, depth - 1)) > LONG_LIST) return items;
     return items;
   }
+  let items = 0;
   // Every answer goes through here, and most of its fields are texts: they cost no call.
   for (const key in value) {
     const one = (value as Readonly<Record<string, unknown>>)[key];

@@ -28,6 +28,8 @@ export type OnAnswer = (method: string, route: string | undefined, status: numbe
 
 /** Builds the Koa application that serves the routes. */
 export function httpApplication(routes: readonly Route[], deps: ServerDeps): Koa {
+  // Koa asks of each streamed body whether it is one, and at the first mention Node loads its whole HTTP client: 25 to 40 ms for which all answers would wait.
+  void globalThis.Response;
   const router = createRouter(routes, (route) => serve(route, deps, allowedAt(routes, route.path)));
   return application(deps.logger, deps.beside ?? [], { router, onAnswer: deps.onAnswer });
 }
@@ -42,8 +44,6 @@ export interface ApplicationOptions {
 /** An application of these middlewares, with what holds for every answer around them; what none of them answers is 404 or 405. */
 export function application(logger: Logger, middlewares: readonly Middleware[], { router, onAnswer }: ApplicationOptions = {}): Koa {
   const app = new Koa();
-  // Koa asks of each streamed body whether it is one, and at the first mention Node loads its whole HTTP client: 25 to 40 ms for which all answers would wait.
-  void globalThis.Response;
   if (tracingOn()) app.use(requestSpan);
   app.use(outermost(logger, router, onAnswer));
   app.use((ctx, next) => {

@@ -11,12 +11,12 @@ const interrupted = new AbortController();
 // A second Ctrl-C ends the process at once: what was acknowledged is durable.
 process.once('SIGINT', () => interrupted.abort());
 process.once('SIGTERM', () => interrupted.abort());
-/** Why the result could not be written. */
-let unwritten: Error | undefined;
+/** The result could not be written. */
+let unwritten = false;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // Nobody reads any more (`| head`): the rest is dropped quietly.
-  if (error.code === 'EPIPE' || unwritten !== undefined) return;
-  unwritten = error;
+  if (error.code === 'EPIPE' || unwritten) return;
+  unwritten = true;
   process.exitCode = EXIT.failed;
   process.stderr.write(`gift: what was asked for could not be written to standard output (${error.message}): what stands there is not whole\n`);
 });
@@ -27,4 +27,4 @@ const code = await run(
   { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr, env: process.env, signal: interrupted.signal, yieldProcessor },
   process.argv.slice(2),
 );
-process.exitCode = unwritten === undefined || code !== EXIT.done ? code : EXIT.failed;
+process.exitCode = unwritten && code === EXIT.done ? EXIT.failed : code;

@@ -14,6 +14,7 @@ import { generateHistory } from '../../bench/support/history.js';
 import { gift, type Ran, sink } from '../support/cli.js';
 import { type MongoServer, mongoMissing, startMongo } from '../support/mongoServer.js';
 import { silent } from '../support/projecting.js';
+import { testWhere } from '../support/testWhere.js';
 import { eventually } from '../support/service.js';
 
 const test = suite('a rebuild whose engine is lost');
@@ -97,13 +98,6 @@ async function interrupted(): Promise<void> {
 }
 
 const missing = mongoMissing();
-for (const [name, body] of [[NAME, lost], [INTERRUPTED, interrupted]] as const) {
-  if (missing === undefined) {
-    test(name, body);
-  } else {
-    console.log(`skipped: ${name}: ${missing}`);
-    test.skip(name, body);
-  }
-}
+for (const [name, body] of [[NAME, lost], [INTERRUPTED, interrupted]] as const) testWhere(test, missing === undefined, missing ?? '', name, body);
 
 test.run();

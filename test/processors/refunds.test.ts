@@ -30,6 +30,15 @@ async function settled(house: House, receivers: readonly object[], options: { re
   return bought;
 }
 const ended = (house: House, count: number): Promise<void> => house.until(async () => (await house.all('GiftsRefunded', 'NothingRefunded', 'WorkParked')).length === count);
+/** Bought, with a refund that the provider has refused. */
+async function refused(house: House): Promise<{ readonly bought: Bought; readonly refundId: string }> {
+  await house.work();
+  house.process();
+  const bought = await settled(house, [{}], { reference: 'pm_card_refundFail' });
+  const refundId = await ask(house, bought);
+  await ended(house, 1);
+  return { bought, refundId };
+}
 
 const refOf = async (house: House): Promise<string | undefined> => (await house.all('GiftsRefunded')).map(({ data }) => (data as { refund_ref: string }).refund_ref)[0];
 
@@ -231,11 +240,7 @@ test('who slept while another process left a gift as it was, and gave back the r
 });
 
 test('what the provider refuses is recorded and parked', async ({ house }) => {
-  await house.work();
-  house.process();
-  const bought = await settled(house, [{}], { reference: 'pm_card_refundFail' });
-  const refundId = await ask(house, bought);
-  await ended(house, 1);
+  const { bought, refundId } = await refused(house);
   assert.equal((await house.all('RefundRefused'))[0]?.data, { refund_id: refundId, attempt: 1, amount: 250, provider: 'simulated', code: 'expired_or_canceled_card' });
   const [parked] = await house.all('WorkParked');
   if (parked === undefined) throw new Error('not parked');
@@ -247,11 +252,7 @@ test('what the provider refuses is recorded and parked', async ({ house }) => {
 });
 
 test('another attempt after a refusal is on the account of whoever asked for it', async ({ house }) => {
-  await house.work();
-  house.process();
-  const bought = await settled(house, [{}], { reference: 'pm_card_refundFail' });
-  const refundId = await ask(house, bought);
-  await ended(house, 1);
+  const { bought, refundId } = await refused(house);
   await house.append('parked-refund', 'WorkRetried', { entity: refundId, transaction_id: bought.transactionId, step: 'refund', times: 1, reason: 'ticket 1' }, undefined, 'a later request');
   await ended(house, 2);
   const [first, second] = (await house.all('RefundStarted')).map(({ metadata }) => metadata);

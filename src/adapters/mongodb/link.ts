@@ -2,6 +2,7 @@
 import type { Collection, Db, DbOptions, Document, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { within } from '../../within.js';
 import { LateError, failureOf, foundNoServer, wasClosed } from './failures.js';
 
 /** Reads, and writes of single documents. A server that fell silent is noticed after 3 s; this is for what the driver doesn't notice. */
@@ -81,7 +82,9 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
   async function call<T>(work: (database: Database) => Promise<T>, deadlineMs: number, writes: boolean): Promise<T> {
     if (closing !== undefined) throw new UnavailableError('the read store is closed');
     const session = current;
-    const running = within(work(session), deadlineMs);
+    const running = within(work(session), deadlineMs, () => {
+      throw new LateError(deadlineMs);
+    });
     session.underWay.add(running);
     try {
       const answer = await running;
@@ -122,24 +125,7 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
   };
 }
 
-/** The answer, or a LateError after `ms`. */
-function within<T>(running: Promise<T>, ms: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new LateError(ms)), ms);
-    running.then(
-      (answer) => {
-        clearTimeout(timer);
-        resolve(answer);
-      },
-      (error: unknown) => {
-        clearTimeout(timer);
-        reject(error as Error);
-      },
-    );
-  });
-}
-
 /** Resolves when it has ended, however, or after `ms`. */
 async function atMost(running: Promise<unknown>, ms: number): Promise<void> {
-  await within(running, ms).catch(() => undefined);
+  await within(running, ms, () => undefined).catch(() => undefined);
 }
