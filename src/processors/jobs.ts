@@ -30,7 +30,7 @@ interface InHand {
   wake: (() => void) | undefined;
 }
 
-/** Since when a job fails (milliseconds since the epoch), and how many attempts were before that. What a limit of our own holds back does not fail. */
+/** Since when a job fails (as `JobDeps.ticks` counts), and how many attempts were before that. What a limit of our own holds back does not fail. */
 interface Failing {
   readonly since: number;
   readonly before: number;
@@ -40,7 +40,8 @@ interface Failing {
 export interface JobDeps {
   readonly writer: Writer;
   readonly logger: Logger;
-  readonly now: () => number;
+  /** Milliseconds since whenever. Of a clock that nobody sets: what has failed for a day is given up. */
+  readonly ticks: () => number;
   readonly patience: Patience;
   readonly tally: ProcessTally;
   /** Throws when this process may not act any more. */
@@ -66,7 +67,7 @@ export interface JobRunner {
 }
 
 /** A runner with nothing in hand. */
-export function jobRunner({ writer, logger, now, patience, tally, mayAct, signal, timesParked }: JobDeps): JobRunner {
+export function jobRunner({ writer, logger, ticks, patience, tally, mayAct, signal, timesParked }: JobDeps): JobRunner {
   const inHand = new Map<string, InHand>();
   /** Parked here: the feed tells so a little later. */
   const givenUp = new Set<string>();
@@ -90,7 +91,7 @@ export function jobRunner({ writer, logger, now, patience, tally, mayAct, signal
     logger.error({ step, entity: entity.slice(0, 6), cause: why }, 'parked: it could not be done');
   };
 
-  const begin = (job: Job, own: InHand): void => attempt(job, own, 1, { since: now(), before: 0 });
+  const begin = (job: Job, own: InHand): void => attempt(job, own, 1, { since: ticks(), before: 0 });
 
   const attempt = (job: Job, own: InHand, number: number, failing: Failing): void => {
     own.again = undefined;
@@ -104,7 +105,7 @@ export function jobRunner({ writer, logger, now, patience, tally, mayAct, signal
         if (signal.aborted) return;
         const failed = !(error instanceof NotYetError || error instanceof NotOursError);
         if (failed) tally.failed(job.parkAs.step);
-        again = afterFailure(error, number - failing.before, now() - failing.since, patience, Math.random());
+        again = afterFailure(error, number - failing.before, ticks() - failing.since, patience, Math.random());
         held = error instanceof LaterError && error.held;
         if (number === 1 && failed) logger.warn({ err: error, step: job.parkAs.step, entity: job.parkAs.entity.slice(0, 6) }, 'not done at the first attempt');
       }
@@ -127,7 +128,7 @@ export function jobRunner({ writer, logger, now, patience, tally, mayAct, signal
         own.wake = undefined;
         clearTimeout(wait);
         waits.delete(wait);
-        attempt(own.again ?? job, own, number + 1, held ? { since: now(), before: number } : failing);
+        attempt(own.again ?? job, own, number + 1, held ? { since: ticks(), before: number } : failing);
       };
       return undefined;
     });

@@ -121,6 +121,8 @@ export function openWork(from: Position | undefined): OpenWork {
       retellings.end(entity);
       return end(entity, event);
     }
+    // Given up just as the provider's word came: the gifts are to be issued all the same.
+    if (step === 'charge' && purchases.get(entity)?.work?.stage === 'charged') return [{ do: 'issue', transactionId: entity }];
     // With the purchase goes the telling of its receivers: it can't be done without it.
     for (const [giftId, work] of notifications) if (work.transactionId === entity) notifications.delete(giftId);
     close(entity);

@@ -80,7 +80,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
     return known;
   };
   const shared = { ...deps, writer, mayAct, senderName, wallets: walletPayments(events, writer) };
-  const { takeOn, takeOnAnew, wake, takeBack, stop } = jobRunner({ writer, logger, now, patience, tally, mayAct, signal, timesParked: open.timesParked });
+  const { takeOn, takeOnAnew, wake, takeBack, stop } = jobRunner({ writer, logger, ticks: () => performance.now(), patience, tally, mayAct, signal, timesParked: open.timesParked });
 
   const chargeJob = (transactionId: string, resumed: boolean): Job => ({
     key: `charge/${transactionId}`,
@@ -211,6 +211,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
         return takeOnAnew(lateMoneyJob(intent.transactionId, intent.key));
       }
       case 'issue':
+        takeBack('purchase', intent.transactionId);
         return issue(intent.transactionId);
       case 'tell':
       case 'find out': {

@@ -15,11 +15,11 @@ const HOUR = 3_600_000;
 const SEEN = { id: 'e', at: '', revision: 0, correlationId: 'c' };
 
 test('what a limit of our own has held back for a day is not given up at the next failure', async () => {
-  let now = 0;
+  let ticks = 0;
   const parked: unknown[] = [];
   const writer: Writer = { append: async (_stream, event) => (parked.push(event), SEEN) };
   const runner = jobRunner({
-    writer, logger: pino({ level: 'silent' }), now: () => now, patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 1 }, tally: processTally(), mayAct: () => undefined,
+    writer, logger: pino({ level: 'silent' }), ticks: () => ticks, patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 1 }, tally: processTally(), mayAct: () => undefined,
     signal: new AbortController().signal, timesParked: () => 0,
   });
   const attempts: number[] = [];
@@ -29,7 +29,7 @@ test('what a limit of our own has held back for a day is not given up at the nex
       async run(attempt) {
         attempts.push(attempt);
         if (attempt <= 30) {
-          now += HOUR;
+          ticks += HOUR;
           throw new LaterError({ outcome: 'later', after_ms: 0, held: true, cause: 'too many messages' });
         }
         if (attempt === 31) throw new RemoteError('trouble');
@@ -49,7 +49,7 @@ test('what could not be tried, since another process may have the work, is told 
   const tally = processTally();
   let ours = false;
   const runner = jobRunner({
-    writer: { append: async () => SEEN }, logger: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }), now: Date.now,
+    writer: { append: async () => SEEN }, logger: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }), ticks: () => performance.now(),
     patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 5 }, tally, signal: new AbortController().signal, timesParked: () => 0,
     mayAct: () => {
       if (!ours) throw new NotOursError('the work may have passed to another process');

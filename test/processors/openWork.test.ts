@@ -158,6 +158,16 @@ test('a charge that comes after its purchase was parked opens it again', () => {
   assert.equal(open.reopen('a', [bought('a', {}), charged('a')]), [{ do: 'issue', transactionId: 'a' }]);
 });
 
+test('a charge that was given up just after the provider told of it stops nothing', () => {
+  const open = openWork('0000');
+  open.apply(bought('a', phone));
+  open.apply(charged('a'));
+  assert.equal(open.apply(happened('parked-purchase', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'charge' })), [{ do: 'issue', transactionId: 'a' }]);
+  assert.equal(open.apply(issued('a', 'g1', phone)), [{ do: 'tell', giftId: 'g1' }]);
+  assert.equal(open.apply(happened('parked-purchase', 'WorkParked', { entity: 'a', transaction_id: 'a', step: 'issue' })), []);
+  assert.equal([open.size, open.notification('g1')], [0, undefined]);
+});
+
 test('tellings that were parked by themselves don’t come back with their purchase, and don’t end a retry of their own', () => {
   const open = openWork('0000');
   const history = [bought('a', phone, phone), charged('a'), issued('a', 'g1', phone), issued('a', 'g2', phone), parked('g1', 'a')];

@@ -55,6 +55,25 @@ test('a charge that was parked is charged by a retry, its gifts issued and told;
   assert.ok(charged !== undefined && retried !== undefined && charged.position > retried.position);
 });
 
+test('a charge that the provider tells of while asking for it is given up is issued, and parks no more than that', async ({ house }) => {
+  await house.work();
+  const charges: object[] = [];
+  const bus = answering(house.bus, 'payments.charge', ({ transaction_id, amount }) => {
+    const news = { provider: 'p', kind: 'succeeded', charge_id: 'c1', amount: amount as number } as const;
+    charges.push(news);
+    return notePaymentNews(house.events, transaction_id as string, news, context()).then(() => ({ outcome: 'impossible', cause: 'the account is closed' }));
+  });
+  const process = house.process({ bus });
+  const { transactionId, giftIds } = await house.buy([phone(1), phone(2)]);
+  await house.until(async () => (await house.all('NotificationSent')).length === 2 && process.status().open === 0);
+  assert.equal([charges.length, sentIn(house), await parkedTimes(house)], [1, 2, [1]]);
+  const parkedAt = (await house.all('WorkParked'))[0]?.position ?? '';
+  const chargedAt = (await house.all('PaymentCharged'))[0]?.position ?? '';
+  assert.ok(chargedAt < parkedAt, 'told of before it was given up');
+  for (const giftId of giftIds) assert.equal(await house.types(`gift-${giftId}`), ['GiftIssued']);
+  assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged']);
+});
+
 test('a retry while no process runs is done by the next one, also when it must fold the log from its beginning', async ({ house }) => {
   await house.work();
   const dead = answering(house.bus, 'payments.charge', () => Promise.resolve({ outcome: 'impossible', cause: 'closed' }));
