@@ -2,7 +2,10 @@
  * Compares what a payment provider says that it has done on a day with what the log says, to the penny: every charge and refund of the one must stand in the other.
  * Both are read in spans of time side by side, so memory stays as large as the busiest span. The two clocks differ, and an answer may have been recorded on
  * another day than the money moved: what has found no counterpart after a while is looked up by its id, wherever it stands.
+ *
+ * Of refunds that somebody made at the provider itself the log knows how much they came to (`RefundedAtProvider`), not their ids: they answer for the refunds made there before.
  */
+import type { RefundedAtProvider } from '../domain/lateMoney.js';
 import { type PaymentCharged, transactionStream } from '../domain/purchase.js';
 import type { GiftsRefunded, RefundFailed } from '../domain/refund.js';
 import { inParallel } from '../inParallel.js';
@@ -59,6 +62,7 @@ const SIDE_BY_SIDE = 8;
 /** Money that the log says has moved. */
 interface Here {
   readonly kind: LedgerEntry['kind'];
+  /** Empty where the log knows none: see `RefundedAtProvider`. */
   readonly id: string;
   readonly transactionId: string;
   readonly amount: number;
@@ -89,10 +93,12 @@ export async function reconcile(
   tell: (difference: Difference) => Promise<void> | void,
   signal?: AbortSignal,
 ): Promise<{ readonly reconciled: Reconciled; readonly others: ReadonlyMap<string, Sums> }> {
-  const feed = await openSpanFeed(events, day.from, { types: ['PaymentCharged', 'GiftsRefunded'] });
+  const feed = await openSpanFeed(events, day.from, { types: ['PaymentCharged', 'GiftsRefunded', 'RefundedAtProvider'] });
   const here = nothing();
   const there = nothing();
   const others = new Map<string, Tally>();
+  /** By the id of the event that told of refunds made at the provider itself: pence that have answered for one. */
+  const spent = new Map<string, number>();
   let lookedUp = 0;
   let differences = 0;
   /** Without a counterpart yet: of this span, and of the one before. */
@@ -120,7 +126,7 @@ export async function reconcile(
     return report(compare(ledger.provider, one, found));
   };
   const resolveTheirs = async (one: LedgerEntry): Promise<void> => {
-    const { found, why } = await inLog(events, one);
+    const { found, why } = await inLog(events, one, spent);
     if (found === undefined) return report([missing('missing_here', ledger.provider, undefined, one, why)]);
     lookedUp++;
     return report(compare(ledger.provider, found, one));
@@ -151,6 +157,7 @@ export async function reconcile(
           continue;
         }
         count(here, one.kind, one.amount);
+        if (one.id === '') continue;
         const known = take(theirs, keyOf(one));
         if (known === undefined) ours[0].set(keyOf(one), one);
         else await report(compare(ledger.provider, one, known));
@@ -171,11 +178,20 @@ export async function reconcile(
 const keyOf = ({ kind, id }: { readonly kind: string; readonly id: string }): string => `${kind} ${id}`;
 
 function hereOf(event: RecordedEvent): Here & { readonly provider: string } {
-  const known = event as unknown as PaymentCharged | GiftsRefunded;
+  const known = event as unknown as PaymentCharged | GiftsRefunded | RefundedAtProvider;
   const transactionId = event.stream.slice(transactionStream('').length);
   const { provider, amount } = known.data;
-  if (known.type === 'PaymentCharged') return { provider, kind: 'charge', id: known.data.charge_id, transactionId, amount, at: event.at };
-  return { provider, kind: 'refund', id: known.data.refund_ref, transactionId, amount, at: event.at };
+  const one = { provider, transactionId, amount, at: event.at };
+  switch (known.type) {
+    case 'PaymentCharged':
+      return { ...one, kind: 'charge', id: known.data.charge_id };
+    case 'GiftsRefunded':
+      return { ...one, kind: 'refund', id: known.data.refund_ref };
+    case 'RefundedAtProvider':
+      return { ...one, kind: 'refund', id: '' };
+    default:
+      return known satisfies never;
+  }
 }
 
 /** Whether the log knows, too, that the provider could not deliver what it had taken on. */
@@ -185,8 +201,11 @@ async function failedLater(events: EventStore, { kind, id, transactionId }: Here
   return history.some(({ type, data }) => type === 'RefundFailed' && (data as RefundFailed['data']).refund_ref === id);
 }
 
-/** The provider's entry in its transaction's stream, on whatever day: the first event there that names it. */
-async function inLog(events: EventStore, { kind, id, transactionId }: LedgerEntry): Promise<{ found?: Here; why: string }> {
+/**
+ * The provider's entry in its transaction's stream, on whatever day: the first event there that names it. `spent`: see `toldOutside`.
+ */
+async function inLog(events: EventStore, entry: LedgerEntry, spent: Map<string, number>): Promise<{ found?: Here; why: string }> {
+  const { kind, id, transactionId } = entry;
   if (transactionId === null) return { why: 'it names no transaction of this service' };
   const history = await events.read(transactionStream(transactionId));
   if (history.length === 0) return { why: 'its transaction is unknown here' };
@@ -195,9 +214,35 @@ async function inLog(events: EventStore, { kind, id, transactionId }: LedgerEntr
     const data = event.data as Readonly<Record<string, unknown>>;
     if (data[field] === id && typeof data['amount'] === 'number') return { found: { kind, id, transactionId, amount: data['amount'], at: event.at }, why: '' };
   }
-  if (kind === 'refund') return { why: 'its transaction has no such refund' };
+  if (kind === 'refund') {
+    const told = toldOutside(history, entry, spent);
+    if (told === undefined) return { why: 'its transaction has no such refund' };
+    return { found: { kind, id, transactionId, amount: entry.amount ?? 0, at: told }, why: '' };
+  }
   if (history.some(({ type }) => type === 'PaymentCharged')) return { why: 'its transaction was charged by another one: charged twice' };
   return { why: history.some(({ type }) => type === 'PaymentDeclined') ? 'its transaction was declined' : 'its transaction is not settled yet' };
+}
+
+/**
+ * When the log was told of refunds made at the provider itself that may be this one; `undefined`: it was not. The provider tells what all of them have come to, so what
+ * it told first once this one was made answers for it; it is taken off what that answers for.
+ */
+function toldOutside(history: readonly RecordedEvent[], { at, amount }: LedgerEntry, spent: Map<string, number>): string | undefined {
+  const parts: (readonly [id: string, spent: number])[] = [];
+  let open = amount ?? Number.POSITIVE_INFINITY;
+  let told: string | undefined;
+  for (const event of history) {
+    if (event.type !== 'RefundedAtProvider' || Date.parse(event.at) < Date.parse(at) - SPAN_MS) continue;
+    const before = spent.get(event.id) ?? 0;
+    const part = Math.min(open, (event.data as RefundedAtProvider['data']).amount - before);
+    if (part <= 0) continue;
+    told ??= event.at;
+    open -= part;
+    parts.push([event.id, before + part]);
+  }
+  if (open > 0) return undefined;
+  for (const [id, pence] of parts) spent.set(id, pence);
+  return told;
 }
 
 function compare(provider: string, here: Here, there: LedgerEntry): Difference[] {

@@ -94,6 +94,30 @@ test('every difference is told, with what is known of it', async ({ house }) => 
   assert.equal(all.find(({ id }) => id === 'c11')?.there, { amount: 250, currency: 'gbp', at: at(HOUR), status: 'succeeded' });
 });
 
+test('refunds made by hand at the provider agree with what it told of them, and only once', async ({ house }) => {
+  await charged(house, 't', 'c1', 1_000, HOUR);
+  const outside = (amount: number, total: number, ms: number, provider = 'p'): Promise<unknown> =>
+    house.append('transaction-t', 'RefundedAtProvider', { provider, charge_id: 'c1', amount, total }, at(ms));
+  await outside(100, 100, 3 * HOUR);
+  await outside(300, 400, 6 * HOUR);
+  await house.append('transaction-u', 'RefundedAtProvider', { provider: 'other', charge_id: 'c2', amount: 7, total: 7 }, at(6 * HOUR));
+  await outside(40, 440, DAY_MS + HOUR);
+  const refund = (id: string, amount: number, ms: number, more: Partial<LedgerEntry> = {}): LedgerEntry => entry('refund', id, 't', amount, ms, more);
+  const charge = entry('charge', 'c1', 't', 1_000, HOUR);
+  const { told, reconciled, others } = await run(house, ledgerOf([charge, refund('first', 100, 2 * HOUR), refund('two', 200, 4 * HOUR), refund('together', 100, 5 * HOUR), refund('told next day', 40, 9 * HOUR)]));
+  assert.equal(told, []);
+  assert.equal([reconciled.here, reconciled.there, reconciled.looked_up], [
+    { charges: 1, charged: 1_000, refunds: 2, refunded: 400 }, { charges: 1, charged: 1_000, refunds: 4, refunded: 440 }, 4,
+  ]);
+  assert.equal(others, [['other', { charges: 0, charged: 0, refunds: 1, refunded: 7 }]]);
+  // The same amount, which the provider has told of once; later than all that it told; more; in another currency.
+  const wrong = await run(house, ledgerOf([
+    charge, refund('first', 100, 2 * HOUR), refund('again', 400, 5 * HOUR), refund('more', 41, 9 * HOUR), refund('usd', 40, 10 * HOUR, { currency: 'usd' }),
+  ]));
+  assert.equal(wrong.told, ['currency usd', 'missing_here again', 'missing_here more']);
+  assert.equal((await run(house, ledgerOf([charge, refund('untold', 1, DAY_MS - 1), refund('last', 40, 20 * HOUR)]))).told, ['missing_here untold']);
+});
+
 test('what the provider\'s clock puts a quarter of an hour later than the log is compared, without being looked up', async ({ house }) => {
   const quarter = 15 * 60_000;
   for (const id of ['same', 'more']) await charged(house, id, id, 100, quarter - 1_000);
