@@ -10,14 +10,14 @@
  */
 import type { Logger } from 'pino';
 import { pause } from '../pause.js';
-import type { EventStore } from '../ports/eventStore.js';
+import type { EventStore, Position } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { lead } from './leading.js';
 import { acquireLease, type Lease } from './lease.js';
 import { considerate } from './pace.js';
 import type { Projection } from './projection.js';
-import { readStatus, statusOf, unknownStatus, type ProjectionStatus } from './status.js';
+import type { Quarantined } from './quarantine.js';
 import { SwapOutdatedError } from './swap.js';
 import type { Unit } from './unit.js';
 import { keepUnkept } from './unkept.js';
@@ -27,8 +27,6 @@ import { LeaseLostError } from './writer.js';
 const RETRY_MS = [100, 5_000] as const;
 /** How long a version that readers have left is kept for those that have not noticed yet, in ms. */
 const RETIRE_MS = 60_000;
-/** How often a process that stands by looks how far the other has come, in ms. */
-const LOOK_MS = 1_000;
 
 /** What the projector needs. */
 export interface ProjectorOptions {
@@ -44,9 +42,24 @@ export interface ProjectorOptions {
   readonly retireMs?: number;
 }
 
+/** One projection, as the process that keeps it knows it. How all stand, whoever keeps them, `standing.ts` finds out from the engines. */
+export interface KeptProjection {
+  readonly projection: string;
+  /** The collection's number: see `builds.ts`. */
+  readonly version: number;
+  /** Everything up to here is in the read store; `undefined`: nothing yet. */
+  readonly position: Position | undefined;
+  /** Has reached the log's end since this process leads. */
+  readonly caughtUp: boolean;
+  /** Whether readers use this version. */
+  readonly active: boolean;
+  readonly quarantined: readonly Quarantined[];
+}
+
 /** A running projector. */
 export interface Projector {
-  status(): readonly ProjectionStatus[];
+  /** What it keeps, for whoever runs it; nothing while another process leads. */
+  kept(): readonly KeptProjection[];
   /** Stores what is folded, gives up the lease, and resolves when nothing more will be written. */
   close(): Promise<void>;
 }
@@ -60,32 +73,20 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
   const closing = new AbortController();
   const { signal } = closing;
   const pace = considerate(store.records);
-  let units: readonly Unit[] | undefined;
-  let seen: readonly ProjectionStatus[] = projections.map((projection) => unknownStatus(projection));
+  let units: readonly Unit[] = [];
 
   await checkLog(events, store).catch((error: unknown) => {
     if (!(error instanceof UnavailableError)) throw error;
     logger.warn({ err: error }, 'projector: the read store does not answer, trying on');
   });
 
-  /** Notes how the leading process fares, until this one leads. */
-  async function standBy(until: AbortSignal): Promise<void> {
-    const keeping = keepUnkept({ events, store, projections, logger, holder, leaseMs }, until);
-    while (!until.aborted) {
-      // An unreachable store leaves what was last seen; waiting for the lease logs it.
-      seen = await readStatus(store, projections).catch(() => seen);
-      await pause(LOOK_MS, until);
-    }
-    await keeping;
-  }
-
   async function run(): Promise<void> {
     while (!signal.aborted) {
       const waiting = new AbortController();
-      const standing = standBy(AbortSignal.any([signal, waiting.signal]));
+      const standingBy = keepUnkept({ events, store, projections, logger, holder, leaseMs }, AbortSignal.any([signal, waiting.signal]));
       const lease = await acquireLease(store.records, 'projector', { holder, signal, logger, ttlMs: leaseMs });
       waiting.abort();
-      await standing;
+      await standingBy;
       if (lease === undefined) return;
       logger.info({ fence: lease.fence }, 'projector: leading');
       await leadOn(lease);
@@ -127,20 +128,23 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
         wait = Math.min(wait * 2, RETRY_MS[1]);
       }
     }
-    seen = (units ?? []).map((unit) => ({ ...statusOf(unit), leader: false }));
-    units = undefined;
+    units = [];
   }
 
   const running = run().catch((error: unknown) => {
     logger.error({ err: error }, 'projector stopped');
   });
   return {
-    status: () => units?.map(statusOf) ?? seen,
+    kept: () => units.map(keptOf),
     async close() {
       closing.abort();
       await running;
     },
   };
+}
+
+function keptOf({ projection, stored, caughtUp, active, quarantined }: Unit): KeptProjection {
+  return { projection: projection.name, version: projection.version, position: stored, caughtUp, active: active === projection.version, quarantined: [...quarantined] };
 }
 
 /** @throws Error when the read store was filled from another log. */

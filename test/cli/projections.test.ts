@@ -268,7 +268,7 @@ test('the status tells what readers use while a deployed version is built, and w
     await store.drop(GIFTS);
     const projector = await startProjector({ events, store: { ...store, write }, projections: [release], logger: silent, holder: 'the leader' });
     try {
-      await until(() => projector.status().some(({ version, caughtUp }) => version === V - 1 && caughtUp), 'what is served to be kept up to date');
+      await until(() => projector.kept().some(({ version, caughtUp }) => version === V - 1 && caughtUp), 'what is served to be kept up to date');
       assert.match((await gift(dir, ['projections', 'status'])).out, /is built; kept up to date by the leader \(0 events behind\)/);
     } finally {
       go();

@@ -42,7 +42,7 @@ async function building(go: (lost: Lost) => Promise<void>, begin: (env: Lost['en
   try {
     const projector = await startProjector({ events, store, projections: [gifts], logger: silent, holder: 'first' });
     try {
-      await eventually(async () => (projector.status().every(({ caughtUp }) => caughtUp) ? true : undefined), PATIENCE_MS);
+      await eventually(async () => (projector.kept().some(({ caughtUp }) => caughtUp) ? true : undefined), PATIENCE_MS);
     } finally {
       await projector.close();
     }

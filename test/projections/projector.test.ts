@@ -10,8 +10,8 @@ import { UnavailableError } from '../../src/ports/unavailable.js';
 import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
 import { formerOf, putFormer } from '../../src/projections/builds.js';
 import { checkpointName, collectionOf, type Projection } from '../../src/projections/projection.js';
+import { listQuarantined } from '../../src/projections/quarantine.js';
 import { openReadModel } from '../../src/projections/readModel.js';
-import { readStatus } from '../../src/projections/status.js';
 import { transactions } from '../../src/projections/transactions.js';
 import { append, buy, contents, installed, LEASE_TEST_MS, redeem, settled, silent, until } from '../support/projecting.js';
 import { startProjector } from '../../src/projections/projector.js';
@@ -39,8 +39,8 @@ test('an empty log is caught up with at once, and said so durably', installed(as
   const projector = await project();
   await settled(projector, events);
   assert.is(await store.active('gifts'), V);
-  assert.equal(projector.status(), [gifts, transactions].map(({ name: projection, version }) => (
-    { projection, version, position: undefined, caughtUp: true, active: true, quarantined: [], leader: true })));
+  assert.equal(projector.kept(), [gifts, transactions].map(({ name: projection, version }) => (
+    { projection, version, position: undefined, caughtUp: true, active: true, quarantined: [] })));
 }));
 
 test('what is appended is in the documents soon, and every checkpoint advances', installed(async ({ events, store, project }) => {
@@ -231,13 +231,12 @@ test('one leads, another takes over when it falls silent, and its late write cha
   const { gifts: [gift = ''] } = await buy(events);
   await settled(former, events);
   const standby = await project();
-  await until(() => standby.status().every(({ caughtUp, position }) => caughtUp && position !== undefined), 'the other to see how it stands');
-  assert.not(standby.status()[0]?.leader);
+  assert.equal(standby.kept(), []);
   silentNow = true;
   await redeem(events, gift);
   await until(() => late.length > 0, 'the late write');
   const began = performance.now();
-  await until(() => standby.status()[0]?.leader === true, 'the other to take over');
+  await until(() => standby.kept().length > 0, 'the other to take over');
   assert.ok(performance.now() - began < LEASE_TEST_MS * 10);
   await append(events, giftStream(gift), 'GiftUnredeemed', { redemption_id: `r-${gift}` });
   await settled(standby, events);
@@ -247,7 +246,7 @@ test('one leads, another takes over when it falls silent, and its late write cha
   assert.equal(await store.get(GIFTS, gift), before);
   assert.is((await stored(store, gift))?.redemption?.redeemed, false);
   assert.is(await store.checkpoint(`gifts@${V}`), checkpoint);
-  await until(() => former.status()[0]?.leader === false, 'it to know that it leads no more');
+  await until(() => former.kept().length === 0, 'it to know that it leads no more');
   // Its store never answers, so it never comes to its end.
   void former.close();
 }));
@@ -264,7 +263,7 @@ test('a process that has lost the lease writes nothing', installed(async ({ even
   const keeping = setInterval(() => {
     void store.records.put('lease/projector', { holder: 'thief', fence: 1_000 });
   }, 20);
-  await until(() => projector.status()[0]?.leader === false, 'the loss');
+  await until(() => projector.kept().length === 0, 'the loss');
   writes = 0;
   await buy(events);
   await sleep(150);
@@ -325,7 +324,7 @@ test('a document that can not be folded is quarantined, alone', installed(async 
   assert.instance(refused, UnavailableError);
   assert.instance(await model.getMany([good.gifts[0] ?? '', 'feedfeedfeedfeedfeed']).catch((error: unknown) => error), UnavailableError);
   assert.equal((await model.find({})).map(({ id }) => id), good.gifts);
-  const [listed, ...others] = projector.status()[0]?.quarantined ?? [];
+  const [listed, ...others] = projector.kept()[0]?.quarantined ?? [];
   assert.is(others.length, 0, 'once, although a later event came');
   assert.is(listed?.documentId, 'feedfeedfeedfeedfeed');
   assert.is(listed?.type, 'GiftRedeemed');
@@ -333,8 +332,8 @@ test('a document that can not be folded is quarantined, alone', installed(async 
   await projector.close();
   const again = await project();
   await settled(again, events);
-  assert.equal(again.status()[0]?.quarantined, [listed], 'still listed');
-  assert.equal((await readStatus(store, [gifts]))[0]?.quarantined, [listed], 'for other processes too');
+  assert.equal(again.kept()[0]?.quarantined, [listed], 'still listed');
+  assert.equal(await listQuarantined(store.records, gifts), [listed], 'for other processes too');
 }));
 
 test('an event whose documents can not be told is listed, and passed over', installed(async ({ events, store, project }) => {
@@ -342,7 +341,7 @@ test('an event whose documents can not be told is listed, and passed over', inst
   await append(events, transactionStream('t9'), 'GiftsPurchased', { transaction_id: 't9' });
   const good = await buy(events);
   await settled(projector, events);
-  const [listed] = projector.status()[0]?.quarantined ?? [];
+  const [listed] = projector.kept()[0]?.quarantined ?? [];
   assert.is(listed?.documentId, undefined);
   assert.is(listed?.stream, 'transaction-t9');
   assert.ok(await stored(store, good.gifts[0] ?? ''));
@@ -358,7 +357,7 @@ test('what is thrown need not be an Error', installed(async ({ events, project }
   const projector = await project({ projections: [throwing] });
   await buy(events);
   await settled(projector, events);
-  assert.is(projector.status()[0]?.quarantined[0]?.cause, 'plain words');
+  assert.is(projector.kept()[0]?.quarantined[0]?.cause, 'plain words');
 }));
 
 test('a new version is built beside the old one and swapped in while it is read', installed(async ({ events, store, project }) => {
@@ -418,7 +417,7 @@ test('with its former fold the old version is kept up to date while the new one 
   const third = await redeem(events, bought.gifts[2] ?? '');
   const later = await project({ projections: release2, retireMs: 0 });
   await settled(later, events);
-  assert.equal(later.status().map(({ version, active, position: at }) => [version, active, at]), [[V + 1, true, third.position], [V, false, third.position]]);
+  assert.equal(later.kept().map(({ version, active, position: at }) => [version, active, at]), [[V + 1, true, third.position], [V, false, third.position]]);
   await later.close();
   const back = await project({ projections: [gifts], retireMs: 0 });
   await settled(back, events);
@@ -439,19 +438,19 @@ test('what a former release made is dropped when its day is over, and then not r
   await until(async () => (await store.active('gifts')) === V + 1, 'the new one to be in use');
   await putFormer(store, 'gifts', { number: V, until: Date.now() + 500 });
   await sleep(400);
-  assert.equal([next.status().length, await store.versions('gifts')], [2, [V, V + 1]]);
-  await until(async () => next.status().length === 1 && (await store.versions('gifts')).length === 1, 'the old one to be dropped');
+  assert.equal([next.kept().length, await store.versions('gifts')], [2, [V, V + 1]]);
+  await until(async () => next.kept().length === 1 && (await store.versions('gifts')).length === 1, 'the old one to be dropped');
   await next.close();
   const again = await project({ projections: release2 });
   await settled(again, events);
-  assert.equal(again.status().map(({ version }) => version), [V + 1]);
+  assert.equal(again.kept().map(({ version }) => version), [V + 1]);
 }));
 
 test('on an empty store nothing is built of former versions', installed(async ({ events, store, project }) => {
   await buy(events);
   const first = await project({ projections: [{ ...giftsVersion(V + 1), former: [gifts] }] });
   await settled(first, events);
-  assert.equal([first.status().map(({ version }) => version), await store.versions('gifts')], [[V + 1], [V + 1]]);
+  assert.equal([first.kept().map(({ version }) => version), await store.versions('gifts')], [[V + 1], [V + 1]]);
 }));
 
 test('code of an earlier version takes its own into use again', installed(async ({ events, store, project }) => {
@@ -475,7 +474,7 @@ test('an old version that can not be dropped yet disturbs nobody', installed(asy
   await until(() => asked === 2);
   const { position } = await buy(events);
   assert.ok(await store.reached(`gifts@${V + 2}`, position, 20_000));
-  assert.ok(projector.status()[0]?.caughtUp);
+  assert.ok(projector.kept()[0]?.caughtUp);
 }));
 
 test('a projection that comes later catches up by itself, then joins the others', installed(async ({ events, store, project }) => {
@@ -508,7 +507,7 @@ test('closing stores what is folded, gives the lease up and ends all writing', i
   await settled(first, events);
   await first.close();
   await first.close();
-  assert.not(first.status()[0]?.leader);
+  assert.equal(first.kept(), []);
   const { position } = await buy(events);
   await sleep(50);
   assert.not(await store.reached(`gifts@${V}`, position, 20));

@@ -271,7 +271,7 @@ test('without a service the whole of it works, and whoever leads next goes on wi
   await settled(next, events);
   const { position } = await redeem(events, bought.gifts[0] ?? '');
   assert.ok(await store.reached(`gifts@${target}`, position, 20_000));
-  assert.equal(next.status().map(({ projection, version, active }) => [projection, version, active]), [['gifts', target, true], ['transactions', transactions.version, true]]);
+  assert.equal(next.kept().map(({ projection, version, active }) => [projection, version, active]), [['gifts', target, true], ['transactions', transactions.version, true]]);
   const gone = new AbortController();
   gone.abort();
   assert.not(await seeThrough(deps, GIFTS_PROJECTION, gone.signal, async () => false));
@@ -374,7 +374,7 @@ test('what readers use is kept up to date, whoever let them use it', installed(a
   await store.activate('gifts', target);
   const { position } = await redeem(events, bought.gifts[0] ?? '');
   assert.ok(await store.reached(`gifts@${target}`, position, 5_000));
-  await until(() => next.status().some(({ version, active }) => version === target && active), 'the projector to know');
+  await until(() => next.kept().some(({ version, active }) => version === target && active), 'the projector to know');
 }));
 
 test.run();

@@ -74,7 +74,7 @@ test('a process of the release that knows it keeps it up to date while another l
   const { events, store, project, openStore } = house;
   const ids = await earlierRelease(house);
   const leader = await project({ store: slow.store, projections: FORGETFUL, leaseMs });
-  await until(() => leader.status()[0]?.leader === true, 'the new release to lead');
+  await until(() => leader.kept().length > 0, 'the new release to lead');
   const standby = await project({ store: await openStore(), leaseMs });
   const { position } = await redeem(events, ids[0] ?? '');
   assert.ok(await store.reached(SERVED, position, 4_000), 'what is served is kept up to date');
@@ -87,7 +87,7 @@ test('a process of the release that knows it keeps it up to date while another l
   await until(async () => (await store.active('gifts')) === V + 1, 'the new version to be in use');
   await until(async () => (await unkeptOf(store, 'gifts')) === undefined, 'nothing to be unkept');
   assert.equal((await readyOf(house))?.detail, 'caught up');
-  assert.is(standby.status()[0]?.leader, false);
+  assert.equal(standby.kept(), []);
 }));
 
 test('whoever knows it and leads next takes it back from whoever kept it', slowly(async (house, slow) => {
@@ -101,7 +101,7 @@ test('whoever knows it and leads next takes it back from whoever kept it', slowl
   // Its writes do not end: it is as good as gone.
   const closed = leader.close();
   await store.records.put('lease/projector', { holder: null, fence: 50 });
-  await until(() => standing.some((one) => one.status()[0]?.leader === true), 'one of the others to lead');
+  await until(() => standing.some((one) => one.kept().length > 0), 'one of the others to lead');
   assert.is(await unkeptOf(store, 'gifts'), undefined);
   const later = await redeem(events, ids[1] ?? '');
   assert.ok(await store.reached(SERVED, later.position, 2_000));

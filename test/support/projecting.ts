@@ -131,7 +131,10 @@ export async function until(condition: () => boolean | Promise<boolean>, what = 
 /** Waits until everything in the log is projected, checkpoints of all projections included. */
 export async function settled(projector: Projector, events: EventStore): Promise<void> {
   const end = await events.end();
-  await until(() => projector.status().every((status) => status.caughtUp && (end === undefined || (status.position ?? '') >= end)), 'the projector');
+  await until(() => {
+    const kept = projector.kept();
+    return kept.length > 0 && kept.every(({ caughtUp, position = '' }) => caughtUp && (end === undefined || position >= end));
+  }, 'the projector');
 }
 
 /** Every document of a collection, by id. */
