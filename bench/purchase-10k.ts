@@ -53,9 +53,9 @@ for (let n = 0; n < Number(values.rounds); n++) {
   const text = await response.text();
   const answer = performance.now() - began;
   if (response.status !== 201) throw new Error(`the purchase was answered with ${response.status}: ${text.slice(0, 500)}`);
-  const meanwhile = (await service.loopDelay()).max;
+  const meanwhile = await service.loopDelay();
   const told = await idle(service);
-  rounds.push({ answer: answer / 1000, size: text.length, meanwhile, after: (await service.loopDelay()).max, told });
+  rounds.push({ answer: answer / 1000, size: text.length, meanwhile, after: await service.loopDelay(), told });
 }
 await service.stop();
 rmSync(dir, { recursive: true });

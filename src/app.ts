@@ -102,7 +102,7 @@ export async function startApp(config: Config, logger: Logger, { projections = P
       };
       // Its routes and their checks take longest to load: processes of other roles start without.
       const { createApi } = await import('./api/api.js');
-      const { app } = await createApi({ config, engines, models, tokenKeys: keys.tokenKeys, hash, publicUrl, version: VERSION, logger, onAnswer, ...beside }, open);
+      const app = await createApi({ config, engines, models, tokenKeys: keys.tokenKeys, hash, publicUrl, version: VERSION, logger, onAnswer, ...beside }, open);
       open.add(listener, (one) => one.close());
       listener.serve(app.callback());
     }

@@ -9,7 +9,6 @@ import { buildOf, sameVersion } from './projections/builds.js';
 import { UnavailableError } from './ports/unavailable.js';
 import { checkpointName, type Projection } from './projections/projection.js';
 import { unkeptOf } from './projections/unkept.js';
-import { PROJECTIONS } from './readModels.js';
 import { within } from './within.js';
 
 /** A projection counts as caught up when it reaches the log's end, as it was when asked, within this time, milliseconds. */
@@ -17,7 +16,7 @@ const CATCH_UP_MS = 500;
 const DEADLINE_MS = 2_000;
 
 /** Asks every part. */
-export function readinessOf({ events, store, bus }: Engines, config: Pick<Config, 'payments' | 'notifications'>, projections: readonly Projection[] = PROJECTIONS): Readiness {
+export function readinessOf({ events, store, bus }: Engines, config: Pick<Config, 'payments' | 'notifications'>, projections: readonly Projection[]): Readiness {
   const simulated = (['payments', 'notifications'] as const).filter((provider) => config[provider] === 'simulated');
   const asked = async (part: string, ask: () => Promise<PartHealth>): Promise<[string, PartHealth]> => {
     const answer = ask().catch((error: unknown) => ({ ready: false, detail: (error instanceof UnavailableError ? error.told : undefined) ?? 'cannot be reached' }));

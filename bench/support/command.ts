@@ -10,8 +10,6 @@ const LOOK_MS = 20;
 
 /** What came of a command. */
 export interface CommandRun {
-  /** From starting the process to its end. */
-  readonly seconds: number;
   /** The most resident memory it had, in MB (10^6 bytes). */
   readonly peakMb: number;
   /** What it wrote, each line as JSON. */
@@ -33,7 +31,6 @@ export interface Command {
 
 /** Starts one on a data folder; it writes JSON lines. */
 export function startCommand(dir: string, args: readonly string[]): Command {
-  const began = performance.now();
   const child = spawn(process.execPath, [GIFT, ...args], { env: { PATH: process.env['PATH'], DATA_DIR: dir }, stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
@@ -49,11 +46,10 @@ export function startCommand(dir: string, args: readonly string[]): Command {
       peakMb = Math.max(peakMb, peakOf(child.pid ?? 0));
       await Promise.race([closed, wait(LOOK_MS)]);
     }
-    const seconds = (performance.now() - began) / 1_000;
     await closed;
     process.off('exit', kill);
     if (child.exitCode !== 0) throw new Error(`gift ${args.join(' ')} ended with ${child.exitCode ?? child.signalCode}`);
-    return { seconds, peakMb, lines: lines() };
+    return { peakMb, lines: lines() };
   }
   const ended = watched();
   // Whoever waits for it gets the error.

@@ -50,8 +50,6 @@ export interface HistoryOptions {
 /** One gift of the history. */
 export interface HistoryGift {
   readonly id: string;
-  readonly transaction_id: string;
-  readonly buyer: string;
   /** The user it was sent to, if any. */
   readonly receiver: string | undefined;
   readonly product_id: string;
@@ -67,7 +65,6 @@ export interface History {
   readonly unredeemed: number;
   /** Gifts picked evenly over the whole history. */
   readonly sample: readonly HistoryGift[];
-  readonly locations: readonly HistoryLocation[];
 }
 
 /** A redemption comes up to so many events after the gift: further than any memory of the projector's reaches. */
@@ -159,7 +156,7 @@ export function generateHistory(options: HistoryOptions): History {
     for (const { giftId, event } of issueGifts(purchase, at)) {
       counts.gifts++;
       const { user_id: receiver } = event.data.receiver;
-      keepSample({ id: giftId, transaction_id: purchase.transaction_id, buyer: purchase.buyer_id, receiver, product_id: product.id, status: 'issued' });
+      keepSample({ id: giftId, receiver, product_id: product.id, status: 'issued' });
       if (purchasesOnly) continue;
       log.append(giftStream(giftId), 0, event);
       const channel = receiver === undefined ? 'sms' : 'push';
@@ -182,7 +179,7 @@ export function generateHistory(options: HistoryOptions): History {
   while (scheduled > 0) runDue(checked);
   const events = log.count();
   log.close();
-  return { events, ...counts, sample, locations };
+  return { events, ...counts, sample };
 }
 
 function purchaseOf(chance: Random, product: HistoryProduct, users: number): GiftsPurchased['data'] {

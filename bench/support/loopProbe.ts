@@ -8,7 +8,7 @@ if (isMainThread) {
   delays.enable();
   process.on('message', (asked) => {
     if (asked !== 'loopDelay') return;
-    process.send?.({ max: delays.max / 1e6, p99: delays.percentile(99) / 1e6 });
+    process.send?.(delays.max / 1e6);
     delays.reset();
   });
   process.channel?.unref();

@@ -6,16 +6,9 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-/** Longest event-loop delays since they were last asked for, in milliseconds. */
-export interface LoopDelay {
-  readonly max: number;
-  readonly p99: number;
-}
-
 /** A running server. */
 export interface Server {
   readonly url: string;
-  readonly pid: number;
   /** From starting the process until it said where it listens, in milliseconds. */
   readonly startMs: number;
   /** From starting the process until it answered that it is ready; only of the service. */
@@ -24,8 +17,8 @@ export interface Server {
   cpuSeconds(): number;
   /** Resident memory in MB (10^6 bytes). */
   residentMb(): number;
-  /** Of the main thread, since the last call. */
-  loopDelay(): Promise<LoopDelay>;
+  /** The longest delay of the main thread's event loop since the last call, in milliseconds. */
+  loopDelay(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -68,7 +61,6 @@ async function start(args: readonly string[], env: NodeJS.ProcessEnv, log: strin
   const pid = child.pid ?? 0;
   return {
     url,
-    pid,
     startMs,
     readyMs: performance.now() - began,
     cpuSeconds() {
@@ -78,7 +70,7 @@ async function start(args: readonly string[], env: NodeJS.ProcessEnv, log: strin
     residentMb: () => (Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024) / 1e6,
     async loopDelay() {
       child.send('loopDelay');
-      const [delay] = (await once(child, 'message')) as [LoopDelay];
+      const [delay] = (await once(child, 'message')) as [number];
       return delay;
     },
     async stop() {

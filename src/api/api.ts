@@ -58,14 +58,8 @@ export interface ApiOptions {
   readonly onAnswer?: OnAnswer;
 }
 
-/** The application, and the routes it serves. */
-export interface Api {
-  readonly app: Koa;
-  readonly routes: readonly Route[];
-}
-
 /** Builds the API; `open` closes what it opens. @throws UnavailableError */
-export async function createApi(options: ApiOptions, open: Resources): Promise<Api> {
+export async function createApi(options: ApiOptions, open: Resources): Promise<Koa> {
   const { config, engines, models, hash, publicUrl, logger } = options;
   const catalogue = open.add(openCatalogueView({ model: models.catalogue, logger }), (view) => view.close());
   const outcomes = open.add(await openChargeOutcomes(engines.events, logger), (one) => one.close());
@@ -119,7 +113,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
     },
   };
   const { parked, redemptions, voucherCodes, ...readByAll } = models;
-  const app = httpApplication(routes, {
+  return httpApplication(routes, {
     recognise: auth.recognise,
     authenticate: auth.authenticate,
     addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for') || undefined),
@@ -135,7 +129,6 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<A
       docs(openApiDocument(routes, { version: options.version, publicUrl })),
     ],
   });
-  return { app, routes };
 }
 
 /** Stripe's webhooks, where their secret is set. The library is large: it is loaded only then. */

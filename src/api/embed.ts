@@ -18,7 +18,7 @@ export const GIFT_RELATIONS = ['message', 'redeemed', 'voucher', 'voucher.segmen
 export const TRANSACTION_RELATIONS = ['gifts', ...LISTED_GIFT_RELATIONS.map((relation) => `gifts.${relation}`)] as const;
 
 /** The kind of entity that each relation embeds. */
-export const KINDS: Readonly<Record<(typeof GIFT_RELATIONS)[number], EmbeddedKind>> = {
+const KINDS: Readonly<Record<(typeof GIFT_RELATIONS)[number], EmbeddedKind>> = {
   message: 'messages',
   redeemed: 'redemptions',
   voucher: 'vouchers',

@@ -70,7 +70,6 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
     if (position !== undefined) await deps.positions.wait(position, route.reads);
 
     const call = new RequestCall(ctx, deps, params, principal, writes ? randomCommandId() : '');
-    if (position !== undefined) call.position = position;
     if (bytes !== undefined) call.bytes = bytes;
     if (key === undefined) {
       respond(ctx, deps, await run(route, checks, call, ctx, body));
@@ -104,7 +103,6 @@ class RequestCall implements Call {
   readonly rawQuery: string;
   commandId: string;
   bodyHash?: string;
-  position?: Position;
   firstPosition?: Position;
   query: Call['query'] = NOTHING;
   body: Call['body'] = NOTHING;

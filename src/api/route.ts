@@ -47,8 +47,6 @@ export interface Call {
   readonly commandId: string;
   /** SHA-256 (base64url) of the canonical body, where the request came with an idempotency key. */
   readonly bodyHash?: string;
-  /** The position that the caller wants to see at least (`Gift-Position`), already waited for. */
-  readonly position?: Position;
   /** What the first answer to this command had seen of the log, where it could not be kept: the same is to be made again, and show nothing that came after. */
   readonly firstPosition?: Position;
   /** The address that throttling counts by. */

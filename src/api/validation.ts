@@ -6,7 +6,7 @@ import { OWN_SCHEMAS } from '../ownSchemas.js';
 import { HttpError } from './errors.js';
 import type { Schema } from './route.js';
 
-/** Checks a value, converting it in place where the validator was compiled for a query. @throws HttpError `schema` naming the field. */
+/** Checks a value; one of a query gets the defaults of what it lacks. @throws HttpError `schema` naming the field. */
 export type Validator = (value: unknown) => void;
 
 const VOCABULARY = ['x-message', 'x-errors', 'example'];
@@ -23,7 +23,7 @@ export function bodyValidator(schema: Schema): Validator {
   return asserting(() => bodies.compile(schema));
 }
 
-/** A validator for a query whose values have been converted already (see `query.ts`); absent parameters get their defaults. */
+/** A validator for a query whose values have been converted already (see `query.ts`). */
 export function queryValidator(schema: Schema): Validator {
   return asserting(() => queries.compile(schema));
 }

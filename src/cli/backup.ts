@@ -57,7 +57,7 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
     await recordTaking(terminal, events, 'gift backup', { file: path }, reason);
     const hashKey = await fittingKey(terminal, events, findHashKey(config));
     const { signal } = terminal;
-    const bars = progressBars(terminal.stderr, 'events');
+    const bars = progressBars(terminal.stderr);
     try {
       const { events: count, position, hash, bytes, log_id, begun_at } = await backupLog(events, {
         path,

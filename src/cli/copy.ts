@@ -46,7 +46,7 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
   const [source, target] = [placeOf(addressOf(from, '--from', terminal), '--from'), placeOf(addressOf(to, '--to', terminal), '--to')];
   if (source.dir !== undefined && !existsSync(eventLogFile(source.dir))) throw new CommandFailure(`--from: there is no event log in ${from}`);
   const open = resources();
-  const bars = progressBars(terminal.stderr, 'events');
+  const bars = progressBars(terminal.stderr);
   const onProgress = ({ step, events, share = 0 }: CopyProgress): void => bars.show(DOING[step], events, share === 0 ? undefined : Math.round(events / share));
   try {
     const opened = async (place: Place): Promise<EventStore> => open.add(await place.open(), (log) => log.close());

@@ -38,10 +38,10 @@ export function reasonOf(reason: string | undefined): string | null {
   return text;
 }
 
-/** The reason of a command that can't do without. @throws CommandFailure */
-export function neededReason(reason: string | undefined, why = 'this'): string {
+/** The reason of a command that can't do without; `what` is to be done. @throws CommandFailure */
+export function neededReason(reason: string | undefined, what: string): string {
   const text = reasonOf(reason);
-  if (text === null) throw new CommandFailure(`${why} wants --reason "<why>"`, EXIT.usage);
+  if (text === null) throw new CommandFailure(`${what} wants --reason "<why>"`, EXIT.usage);
   return text;
 }
 

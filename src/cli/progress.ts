@@ -51,14 +51,14 @@ export interface ProgressBars {
   clear(): void;
 }
 
-/** Bars of work in several steps. */
-export function progressBars(stderr: Terminal['stderr'], unit: string): ProgressBars {
+/** Bars of work on events in several steps. */
+export function progressBars(stderr: Terminal['stderr']): ProgressBars {
   let now: { readonly doing: string; readonly bar: Progress } | undefined;
   return {
     show(doing, done, total) {
       if (now?.doing !== doing) {
         now?.bar.clear();
-        now = { doing, bar: progressBar(stderr, { doing, unit }) };
+        now = { doing, bar: progressBar(stderr, { doing, unit: 'events' }) };
       }
       now.bar(done, total);
     },

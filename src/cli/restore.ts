@@ -53,7 +53,7 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
   if (!existsSync(path)) throw new CommandFailure(`there is no file ${file}`);
 
   const { signal, stderr } = terminal;
-  const bars = progressBars(stderr, 'events');
+  const bars = progressBars(stderr);
   try {
     const backup = await checkBackup(path, { signal, onProgress: (events) => bars.show('checking the backup', events, undefined) });
     if (flags.withoutKey !== true) refuseUnlessKeyFits(config, backup);

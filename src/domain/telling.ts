@@ -44,10 +44,7 @@ export type NextTelling =
 
 /** How the telling of a gift's receiver stands. */
 export interface Tellings {
-  readonly attempts: readonly Attempt[];
   readonly next: NextTelling;
-  /** Whether the gift has anybody to be told. */
-  readonly hasReceiver: boolean;
   /** Of the next attempt that somebody asks for. */
   readonly nextNumber: number;
 }
@@ -61,8 +58,7 @@ export function tellingsOf(gift: readonly Placed<GiftEvent>[], notification: rea
   const open = attempts.find((attempt): attempt is Attempt & { readonly channel: Channel } => attempt.status === 'started' && attempt.channel !== undefined);
   const due = asks.find(({ id, outdated }) => !outdated && !begun.has(id));
   const next: NextTelling = open !== undefined ? { do: 'find out', attempt: open } : due !== undefined ? { do: 'begin', ask: due, number: nextNumber } : { do: 'nothing' };
-  const last = gift.findLast(({ type }) => type === 'GiftIssued' || type === 'GiftReassigned') as Placed<Extract<GiftEvent, { type: 'GiftIssued' | 'GiftReassigned' }>> | undefined;
-  return { attempts, next, nextNumber, hasReceiver: last !== undefined && isSomebody(last.data.receiver) };
+  return { next, nextNumber };
 }
 
 type Given = Omit<Ask, 'outdated'> & { readonly revision: number };

@@ -2,8 +2,8 @@
 import type { ProcessStatus, StepStatus } from '../processors/status.js';
 import type { Exposition, Sample } from './exposition.js';
 
-/** Shows them. `read`: `undefined` where this process runs none. `now`: milliseconds since the epoch. */
-export function showProcesses(show: Exposition, read: () => ProcessStatus | undefined, now: () => number = Date.now): void {
+/** Shows them. `read`: `undefined` where this process runs none. */
+export function showProcesses(show: Exposition, read: () => ProcessStatus | undefined): void {
   const one = (value: (status: ProcessStatus) => number | undefined) => (): readonly Sample[] => {
     const status = read();
     const found = status === undefined ? undefined : value(status);
@@ -15,7 +15,7 @@ export function showProcesses(show: Exposition, read: () => ProcessStatus | unde
   show.gauge({ name: 'gift_process_open', help: 'Purchases, refunds, disputes and the like with something left to do; shown by the process that leads' }, one(({ leading, open }) => (leading ? open : undefined)));
   show.gauge(
     { name: 'gift_process_oldest_open_seconds', help: 'Age of the oldest purchase, refund, dispute or the like with something left to do; shown by the process that leads' },
-    one(({ leading, oldestAt }) => (leading ? (oldestAt === undefined ? 0 : Math.max(0, (now() - Date.parse(oldestAt)) / 1000)) : undefined)),
+    one(({ leading, oldestAt }) => (leading ? (oldestAt === undefined ? 0 : Math.max(0, (Date.now() - Date.parse(oldestAt)) / 1000)) : undefined)),
   );
   show.gauge({ name: 'gift_process_in_flight', help: 'Work under way or waiting for its next attempt, by step', labels: ['step'] }, bySteps(({ inFlight }) => inFlight));
   show.counter({ name: 'gift_process_failures_total', help: 'Attempts that failed, by step', labels: ['step'] }, bySteps(({ failed }) => failed));

@@ -9,19 +9,10 @@ import { pounds } from '../domain/money.js';
 import { lateMoneyOf, type MadePurchase, type Purchase, purchaseAggregate, type PurchaseEvent, transactionStream } from '../domain/purchase.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
 import { cancelForProviderRefund } from './cancelForProviderRefund.js';
-import { changeGifts } from './giftChanges.js';
+import { changeGifts, type GiftChangeDeps } from './giftChanges.js';
 import { asksFor } from './lateMoney.js';
 import { GiveUpError, NotYetError } from './retry.js';
 import { type Seen, seenOf } from './seen.js';
-import type { Writer } from './writing.js';
-
-/** What it works with. */
-export interface LateMoneyDeps {
-  readonly events: EventStore;
-  readonly writer: Writer;
-  /** Throws when this process may not act any more. */
-  readonly mayAct: () => void;
-}
 
 interface Standing {
   readonly purchase: MadePurchase;
@@ -42,7 +33,7 @@ const UNPAID_MS = 1_000;
  * parked. `retried`: support has handed it back, by this event: gifts that can be cancelled by now are, and what falls short still does, until it is discarded.
  * @throws GiveUpError with the cause to park; NotYetError; any other error: try again.
  */
-export async function settleLateMoney(deps: LateMoneyDeps, transactionId: string, key: string, shortfall: ProviderRefundSettled['data'] | undefined, retried: Seen | undefined): Promise<void> {
+export async function settleLateMoney(deps: GiftChangeDeps, transactionId: string, key: string, shortfall: ProviderRefundSettled['data'] | undefined, retried: Seen | undefined): Promise<void> {
   let short = shortfall;
   for (let race = 0; race < RACES; race++) {
     const at = await read(deps.events, transactionId, key);
@@ -73,7 +64,7 @@ async function read(events: EventStore, transactionId: string, key: string): Pro
 }
 
 /** What is to be recorded about a step, once it is done. */
-async function answerTo(deps: LateMoneyDeps, at: Standing, step: LateMoneyStep): Promise<LateMoneyEvent | undefined> {
+async function answerTo(deps: GiftChangeDeps, at: Standing, step: LateMoneyStep): Promise<LateMoneyEvent | undefined> {
   deps.mayAct();
   switch (step.step) {
     case 'settle dispute':
@@ -89,7 +80,7 @@ async function answerTo(deps: LateMoneyDeps, at: Standing, step: LateMoneyStep):
 }
 
 /** What fell short is looked at again when support hands it back: a gift that was redeemed then may be unredeemed by now. `undefined`: nothing has changed. */
-async function answerAgain(deps: LateMoneyDeps, { purchase }: Standing, cause: Seen, before: ProviderRefundSettled['data'] | undefined): Promise<ProviderRefundSettled | undefined> {
+async function answerAgain(deps: GiftChangeDeps, { purchase }: Standing, cause: Seen, before: ProviderRefundSettled['data'] | undefined): Promise<ProviderRefundSettled | undefined> {
   if (before === undefined || before.difference === 0) return undefined;
   deps.mayAct();
   const data = await cancelForProviderRefund(deps, purchase, cause, before.total);
@@ -101,7 +92,7 @@ function notPaidYet(): NotYetError {
 }
 
 /** Blocks every gift, or frees those it blocked where it was won. Nothing was issued for a purchase that was declined. */
-async function answerDispute(deps: LateMoneyDeps, { purchase, asked }: Standing, { dispute_id, status, reason }: Dispute): Promise<LateMoneyEvent | undefined> {
+async function answerDispute(deps: GiftChangeDeps, { purchase, asked }: Standing, { dispute_id, status, reason }: Dispute): Promise<LateMoneyEvent | undefined> {
   if (purchase.status === 'pending') throw notPaidYet();
   const blocked = status !== 'won';
   const cause = disputeCause(dispute_id);

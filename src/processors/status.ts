@@ -1,4 +1,4 @@
-/** How the process managers of this process fare, for metrics and status pages. */
+/** How the process managers of this process fare, for metrics. */
 import type { Position } from '../ports/eventStore.js';
 
 /** One kind of work. */

@@ -8,8 +8,6 @@ import { editionOf } from './repairOrders.js';
 
 /** A read model as its readers see it. Every method throws UnavailableError when the read store can't be reached. */
 export interface ReadModel<B extends Body> {
-  /** The projection's name. */
-  readonly name: string;
   /**
    * The document, or `undefined` when there is none.
    * @throws UnavailableError also when it is missing while the projection has never caught up, and when the document is quarantined.
@@ -19,8 +17,6 @@ export interface ReadModel<B extends Body> {
   getMany(ids: readonly string[]): Promise<(B | undefined)[]>;
   /** The documents of a query, with their ids; quarantined ones are left out. @throws UnavailableError also while the projection has never caught up. */
   find(query: Query): Promise<{ readonly id: string; readonly body: B }[]>;
-  /** How many documents match. @throws UnavailableError also while the projection has never caught up. */
-  count(query: Query): Promise<number>;
   /**
    * Changes when documents may have changed that no event tells of: another build is in use, or some were put right. About a second late. Whoever keeps
    * documents in memory reads them anew then.
@@ -126,7 +122,6 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
   }
 
   return {
-    name,
     get,
     getMany,
     async find(query) {
@@ -134,7 +129,6 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
       return found.filter(({ body }) => !isOutOfService(body)).map(({ id, body }) => ({ id, body }));
     },
     edition: () => `${collection.version}/${corrections}`,
-    count: async (query) => store.count(await wholeCollection(), query),
     async reached(position, timeoutMs) {
       const asked = refreshed();
       if (asked !== undefined) await asked;

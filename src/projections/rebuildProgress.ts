@@ -29,8 +29,6 @@ interface Kept {
   readonly target: number;
   readonly progress: RebuildProgress;
   readonly stored?: Counted | undefined;
-  /** When it was told, in ms since the epoch. */
-  readonly at: number;
 }
 
 const keyOf = (name: string): string => `progress/${name}`;
@@ -38,11 +36,11 @@ const keyOf = (name: string): string => `progress/${name}`;
 /** Tells how far it is. @throws UnavailableError */
 export async function tellProgress({ records }: Pick<ReadStore, 'records'>, name: string, target: number, { now, stored }: Pick<ProgressCount, 'now' | 'stored'>): Promise<void> {
   const counted = stored();
-  await records.put(keyOf(name), { target, progress: now(), at: Date.now(), ...(counted === undefined ? {} : { stored: counted }) } satisfies Kept);
+  await records.put(keyOf(name), { target, progress: now(), ...(counted === undefined ? {} : { stored: counted }) } satisfies Kept);
 }
 
-/** What was told last of the build of that number; `at`: ms since the epoch. @throws UnavailableError */
-export async function toldProgress({ records }: Pick<ReadStore, 'records'>, name: string, target: number): Promise<Omit<Kept, 'target'> | undefined> {
+/** What was told last of the build of that number. @throws UnavailableError */
+export async function toldProgress({ records }: Pick<ReadStore, 'records'>, name: string, target: number): Promise<Kept | undefined> {
   const kept = (await records.get<Kept>(keyOf(name)))?.value;
   return kept?.target === target ? kept : undefined;
 }

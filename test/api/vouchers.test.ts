@@ -317,7 +317,7 @@ test('a draw that reads the pool while another one for the same gift takes a cod
       voucher_codes: ['LATE-1', 'LATE-2', 'LATE-3'].map((code) => ({ segment_id: 'seg-late', code })),
     });
     const context = { commandId: 'late', correlationId: 'late', by: { user: 'ann' }, now: new Date().toISOString() };
-    await eventually(async () => ((await pool.count({ where: { segment_id: 'seg-late' } })) === 3 ? true : undefined));
+    await eventually(async () => ((await pool.find({ where: { segment_id: 'seg-late' } })).length === 3 ? true : undefined));
     // What the first look at the pool saw, before the other draw; every later look sees it done.
     let looks = 0;
     const before = (await pool.find({ where: { segment_id: 'seg-late', status: 'free' } })).sort((one, other) => (one.body.probe < other.body.probe ? -1 : 1));
@@ -335,7 +335,7 @@ test('a draw that reads the pool while another one for the same gift takes a cod
     };
     assert.deepEqual(await codePool(service.events, late).draw('seg-late', gift, context), other);
     await pool.reached((await service.events.end()) ?? '', 5_000);
-    assert.equal(await pool.count({ where: { segment_id: 'seg-late', status: 'free' } }), 2);
+    assert.equal((await pool.find({ where: { segment_id: 'seg-late', status: 'free' } })).length, 2);
   } finally {
     await store.close();
   }
@@ -353,7 +353,7 @@ test('a gift whose voucher was being made for another segment gets a code of the
   const store = await service.openStore();
   try {
     const pool = openReadModel<VoucherCodeDocument>(store, voucherCodesProjection);
-    await eventually(async () => ((await pool.count({ where: { segment_id: 'seg-one' } })) === 1 ? true : undefined));
+    await eventually(async () => ((await pool.find({ where: { segment_id: 'seg-one' } })).length === 1 ? true : undefined));
     // Its process ended, or another request was quicker, between the code and the voucher.
     await codePool(service.events, pool).draw('seg-one', gift, { commandId: 'ended', correlationId: 'ended', by: { user: 'ann' }, now: new Date().toISOString() });
     await pool.reached((await service.events.end()) ?? '', 5_000);

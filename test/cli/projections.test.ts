@@ -225,7 +225,7 @@ test('the status tells who works, how fast, and of a rebuild under way', async (
       await settled(projector, events);
       await gift(dir, ['projections', 'rebuild', 'gifts', ...REASON]);
       await store.records.put('rebuild/transactions', { target: 2_000_007, from: 2, kind: 'rebuild', state: 'building', attended: true, by: 'cli:ann@till', reason: 'why\u001B[2J', at: '2026-05-04T00:00:00.000Z' });
-      await store.records.put('progress/transactions', { target: 2_000_007, progress: { events: 50, total: 200, perSecond: 10, secondsLeft: 15 }, at: Date.now() });
+      await store.records.put('progress/transactions', { target: 2_000_007, progress: { events: 50, total: 200, perSecond: 10, secondsLeft: 15 } });
       let writing = true;
       const writes = (async () => {
         for (; writing; await sleep(5)) await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u1' });

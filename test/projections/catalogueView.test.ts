@@ -45,7 +45,6 @@ function fakeModel(): FakeModel {
       for (const one of changed) documents.set(`${one.entry}-${one.value.id}`, one);
     },
     model: {
-      name: 'catalogue',
       async find({ where = {}, sort = [], limit = Infinity }) {
         self.queries += 1;
         if (self.failing !== undefined) throw self.failing;
@@ -58,7 +57,6 @@ function fakeModel(): FakeModel {
       reached: async (at: string) => at <= position(self.written),
       get: () => Promise.reject(new Error('not asked for')),
       getMany: () => Promise.reject(new Error('not asked for')),
-      count: () => Promise.reject(new Error('not asked for')),
     },
   };
   return self;

@@ -21,7 +21,7 @@ const INSIDE = /\bat [^"]*:\d+:\d+|node_modules|\/(?:work|src|dist|tmp|home|usr)
 export const PASSING: ReadonlySet<string> = new Set(['Request in progress.', 'the receiver is still being told.', 'transaction is not settled yet.']);
 
 /** The secure headers that every answer of the application carries. */
-export const SECURE_HEADERS: Readonly<Record<string, RegExp>> = {
+const SECURE_HEADERS: Readonly<Record<string, RegExp>> = {
   'x-content-type-options': /^nosniff$/,
   'x-frame-options': /^SAMEORIGIN$/,
   'strict-transport-security': /^max-age=\d+/,

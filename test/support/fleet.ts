@@ -32,8 +32,8 @@ export interface Fleet {
   close(): Promise<void>;
 }
 
-/** Starts `each` processes of every role with these settings. */
-export async function startFleet(settings: Readonly<Record<string, string>>, each = 2): Promise<Fleet> {
+/** Starts two processes of every role with these settings. */
+export async function startFleet(settings: Readonly<Record<string, string>>): Promise<Fleet> {
   const logs: (readonly string[])[] = [];
   const place = async (role: ProcessRole, number: number): Promise<Ship & { process: ServiceProcess }> => {
     const start = async (): Promise<ServiceProcess> => {
@@ -68,7 +68,7 @@ export async function startFleet(settings: Readonly<Record<string, string>>, eac
     return ship;
   };
   const ships: (Ship & { process: ServiceProcess })[] = [];
-  for (let number = 0; number < each; number++) ships.push(...(await Promise.all(ROLES.map((role) => place(role, number)))));
+  for (let number = 0; number < 2; number++) ships.push(...(await Promise.all(ROLES.map((role) => place(role, number)))));
   return {
     ships,
     urls: () => ships.flatMap(({ up, url }) => (up && url !== undefined ? [url] : [])),

@@ -18,7 +18,7 @@ export interface Bought {
 }
 
 /** Buys as ann, without waiting for anything. */
-export async function bought(service: Service, reference: string, receivers?: readonly object[]): Promise<Bought> {
+async function bought(service: Service, reference: string, receivers?: readonly object[]): Promise<Bought> {
   const reply = await eventually(async () => {
     // The payment method may have been imported a moment ago.
     const asked = await service.ask('POST', '/api/v2/transactions', { token: await service.userToken('ann'), body: purchaseOf('latte', receivers, { reference }) });

@@ -38,8 +38,8 @@ export async function openEmbeddedBus({ dir, onError }: EmbeddedBusOptions): Pro
   let closing = false;
   let part: Part | undefined;
 
-  const takePart = async (within: number): Promise<Part | undefined> => {
-    for (const deadline = performance.now() + within; !closing; await sleep(RETRY_MS * (0.5 + Math.random()))) {
+  const takePart = async (): Promise<Part | undefined> => {
+    for (const deadline = performance.now() + OPEN_WITHIN_MS; !closing; await sleep(RETRY_MS * (0.5 + Math.random()))) {
       const taken = place.claim() ? await becomeHub(place, member, onError) : await join(place, member, onError);
       if (taken !== undefined) return taken;
       if (performance.now() > deadline) throw new Error(`no process answers on the bus of ${dir}, though one holds it`);
@@ -51,7 +51,7 @@ export async function openEmbeddedBus({ dir, onError }: EmbeddedBusOptions): Pro
     while (!closing) {
       try {
         await part?.ended;
-        part = await takePart(OPEN_WITHIN_MS);
+        part = await takePart();
       } catch (error) {
         part = undefined;
         onError(error);
@@ -61,7 +61,7 @@ export async function openEmbeddedBus({ dir, onError }: EmbeddedBusOptions): Pro
   };
 
   try {
-    part = await takePart(OPEN_WITHIN_MS);
+    part = await takePart();
   } catch (error) {
     place.close();
     throw error;

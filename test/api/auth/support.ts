@@ -89,7 +89,6 @@ export interface MemoryAccounts extends ReadModel<AccountDocument> {
 function memoryAccounts(): MemoryAccounts {
   const documents = new Map<string, AccountDocument>();
   const accounts: MemoryAccounts = {
-    name: 'accounts',
     documents,
     asked: [],
     down: false,
@@ -107,7 +106,6 @@ function memoryAccounts(): MemoryAccounts {
     },
     find: async () => [],
     edition: () => '1/0',
-    count: async () => documents.size,
     reached: async () => true,
   };
   return accounts;
