@@ -1,6 +1,6 @@
 /**
  * How fast all projections are built from an empty read store, beside what can't be avoided: reading the log, and writing the same documents.
- * `node dist/bench/catch-up.js [--events 1000000] [--dir FOLDER]`: a folder that holds a history already is used as it is, and kept.
+ * `--events=N` makes a log of so many events (default 1,000,000), `--dir=FOLDER` keeps it there: one that stands there already is used as it is.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';

@@ -3,7 +3,7 @@ import { claimGift } from '../commands/claimGift.js';
 import { callerOf, hasRun, loadGift } from '../commands/loadGift.js';
 import { isSomebody, mayRedeemForMerchant } from '../domain/gift.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from './embed.js';
-import { type Embedded, embeddedCollector } from './embedded.js';
+import { embeddedCollector } from './embedded.js';
 import { HttpError } from './errors.js';
 import { contextOf, type GiftRouteDeps, userOf } from './giftDeps.js';
 import { giftEntity } from './giftEntities.js';
@@ -41,8 +41,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
           const embedded = embeddedCollector();
           requestKinds(embedded, embeds);
           embedGift(embedded, joined, embeds, viewer, deps.catalogue.current());
-          const body: { data: object; embedded: Embedded } = { data, embedded: embedded.result() };
-          return { status: 200, body };
+          return { status: 200, body: { data, embedded: embedded.result() } };
         };
       },
     },

@@ -80,7 +80,7 @@ function parameterNames(template: string): string[] {
   return [...template.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
 }
 
-/** `GET /api/v2/gifts/:giftId/voucher` is `getGiftsVoucherByGiftId`. */
+/** `POST /api/v2/gifts/:giftId/voucher` is `postGiftsVoucherByGiftId`. */
 function operationIdOf({ method, path }: Route): string {
   const segments = path.replace(/^\/api\/v2/, '').split('/').filter((segment) => segment !== '');
   const words = segments.filter((segment) => !segment.includes(':')).map(pascalCase);

@@ -13,7 +13,7 @@ import { contextOf, type GiftRouteDeps, userOf } from './giftDeps.js';
 import { type Viewer, giftEntity } from './giftEntities.js';
 import { joinGifts } from './giftJoin.js';
 import { NEXT_ACTION_BODIES, needsAuthentication } from './nextAction.js';
-import { pageParameters, pageRequest, pageSchema, paginate } from './pages.js';
+import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from './pages.js';
 import { POSITION_HEADER, positionText, waitUntilShown } from './positions.js';
 import type { Answer, EarlyCall, Route, Schema } from './route.js';
 import { dataSchema } from './schemas/catalogue.js';
@@ -269,8 +269,8 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       async open(early) {
         const { transaction } = await find(early);
         return async ({ query, embeds, path, rawQuery }) => {
-          const { page, perPage } = pageRequest(query);
-          const ids = giftIdsOf(transaction).slice((page - 1) * perPage, page * perPage);
+          const asked = pageRequest(query);
+          const ids = pageOf(giftIdsOf(transaction), asked);
           const viewer = viewerOf(early);
           const joined = await joinGifts(deps, transaction, await documentsOf(ids));
           const embedded = embeddedCollector();
@@ -282,8 +282,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
             publicUrl: deps.publicUrl,
             path: path.replace(/\/+$/, ''),
             rawQuery,
-            page,
-            perPage,
+            ...asked,
             total: transaction.count,
             data,
             embedded: embeds.length === 0 ? undefined : embedded.result(),

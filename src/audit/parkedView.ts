@@ -2,6 +2,7 @@
 import { parkedId, type ParkedName, type ParkedState, PARKED_NAMES, parkedStream } from '../domain/parked.js';
 import type { Caller, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { type ParkedDocument, parkedProjection } from '../projections/parked.js';
+import { streamBetween } from './streamBetween.js';
 
 /** Parked work as it is shown. */
 export interface ParkedView {
@@ -33,9 +34,6 @@ export interface ParkedEntry {
   readonly document: ParkedDocument;
 }
 
-/** Events read at a time. */
-const PAGE = 500;
-
 /** Shows it. */
 export function parkedView({ id, document }: ParkedEntry): ParkedView {
   const { name: process, step, entity, transaction_id, state, cause, times, parked_at, changed_at, changed: position, by, reason } = document;
@@ -53,14 +51,11 @@ export function parkedEntry(id: string, events: readonly RecordedEvent[]): Parke
 export async function parkedInLog(events: EventStore, names: readonly ParkedName[] = PARKED_NAMES): Promise<ParkedEntry[]> {
   const found = new Map<string, ParkedDocument>();
   for (const name of names) {
-    for (let next = 0, full = true; full; ) {
-      const page = await events.read(parkedStream(name), { from: next, limit: PAGE });
+    for await (const page of streamBetween(events, parkedStream(name), '', undefined)) {
       for (const event of page) {
         const id = parkedId(name, (event.data as { readonly entity: string }).entity);
         found.set(id, parkedProjection.evolve(found.get(id), event, id, 0));
-        next = event.revision + 1;
       }
-      full = page.length === PAGE;
     }
   }
   return [...found].map(([id, document]) => ({ id, document })).sort((one, other) => (one.document.changed < other.document.changed ? -1 : 1));

@@ -6,7 +6,7 @@ import { ARRAY_NAMES, type ArrayName } from './file.js';
 import type { LogState } from './logState.js';
 import { type ReferenceInput, checkReferences } from './references.js';
 import { idField } from './shapes.js';
-import type { Wanted, WantedImport, WantedPaymentMethod, WantedUser } from './wanted.js';
+import { reservedHash, type Wanted, type WantedImport, type WantedPaymentMethod, type WantedUser } from './wanted.js';
 
 /** An entry must fit into one event, which may have 1,000,000 bytes with its metadata. */
 const MAX_ENTRY_BYTES = 900_000;
@@ -69,15 +69,13 @@ function checkWallet({ index, id, value, topUps }: WantedPaymentMethod, log: Log
   }
 }
 
-const hashOf = (kind: ReservationKind, user: WantedUser): string | undefined => (kind === 'username' ? user.usernameHash : user.phoneHash);
-
 /** Usernames and phone numbers are one user's each: in the file, and where the log knows a holder who doesn't give it up in this import. */
 function checkReservations(kind: ReservationKind, { wanted, shaped, log, prune }: CheckInput, faults: FaultCollector): void {
   const field = kind === 'username' ? '.username' : '.phone_number';
   const byHash = new Map<string, WantedUser>();
   const byId = new Map((wanted.users ?? []).map((user) => [user.id, user]));
   for (const user of wanted.users ?? []) {
-    const hash = hashOf(kind, user);
+    const hash = reservedHash(kind, user);
     if (hash === undefined) continue;
     const other = byHash.get(hash);
     if (other !== undefined) {
@@ -89,7 +87,7 @@ function checkReservations(kind: ReservationKind, { wanted, shaped, log, prune }
     const holder = stored === undefined ? undefined : holderOf(stored.state);
     if (holder === undefined || holder === user.id) continue;
     const holderInFile = byId.get(holder);
-    const keeps = holderInFile === undefined ? !prune && shaped.declared.get('users')?.has(holder) !== true : hashOf(kind, holderInFile) === hash;
+    const keeps = holderInFile === undefined ? !prune && shaped.declared.get('users')?.has(holder) !== true : reservedHash(kind, holderInFile) === hash;
     if (keeps) faults.add('users', user.index, field, `is user ${JSON.stringify(holder)}'s already`);
   }
 }

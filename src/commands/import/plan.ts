@@ -10,7 +10,7 @@ import { inSlices } from '../../slices.js';
 import { type ArrayName, type IdKind, KIND_OF_ARRAY } from './file.js';
 import type { LogState, Stored } from './logState.js';
 import type { SecretHashes } from './secrets.js';
-import type { Wanted, WantedImport, WantedUser } from './wanted.js';
+import { reservedHash, type Wanted, type WantedImport } from './wanted.js';
 
 /** What an import does to one entry. */
 export interface ImportChange {
@@ -135,9 +135,8 @@ async function retirements({ wanted, log }: PlanInput, reason: string): Promise<
 
 /** Everything is given up before anything is taken, so that two users can swap. What an interrupted import left half done is found by who holds what. */
 function reservationMoves(kind: ReservationKind, { wanted, log }: PlanInput, prunedUsers: ReadonlySet<string>): { givenUp: PlannedAppend[]; taken: PlannedAppend[] } {
-  const hashOf = (user: WantedUser): string | undefined => (kind === 'username' ? user.usernameHash : user.phoneHash);
   const users = wanted.users ?? [];
-  const hashes = new Map(users.map((user) => [user.id, hashOf(user)]));
+  const hashes = new Map(users.map((user) => [user.id, reservedHash(kind, user)]));
   const stored = log.reservations[kind];
   const givenUp: PlannedAppend[] = [];
   const free = new Set<string>();
@@ -150,7 +149,7 @@ function reservationMoves(kind: ReservationKind, { wanted, log }: PlanInput, pru
   }
   const taken: PlannedAppend[] = [];
   for (const user of users) {
-    const hash = hashOf(user);
+    const hash = reservedHash(kind, user);
     if (hash === undefined) continue;
     const { revision, state } = stored.get(hash) ?? { revision: 'none', state: [] };
     const events = takeReservation(kind, state, user.id);

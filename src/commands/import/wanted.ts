@@ -1,5 +1,5 @@
 /** What a file wants to stand in the log: its entries whole, with the defaults of what they leave out. */
-import type { Client, PaymentMethod, User } from '../../domain/account.js';
+import type { Client, PaymentMethod, ReservationKind, User } from '../../domain/account.js';
 import type { Brand, Category, Integration, Merchant, Product, Segment, Store } from '../../domain/catalogue.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { normalisePhoneNumber } from '../../domain/phoneNumber.js';
@@ -26,6 +26,11 @@ export interface WantedUser extends Wanted<Omit<User, 'password_hash'>> {
   readonly usernameHash: string;
   readonly phoneHash: string | undefined;
   readonly phoneFaulty: boolean;
+}
+
+/** The hash that a user reserves; `undefined`: none, having no number. */
+export function reservedHash(kind: ReservationKind, { usernameHash, phoneHash }: WantedUser): string | undefined {
+  return kind === 'username' ? usernameHash : phoneHash;
 }
 
 /** A client, whose secret is still to be compared or hashed. */
