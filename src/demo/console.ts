@@ -6,7 +6,6 @@ const MAX_LINE = 170;
 export interface Exchange {
   readonly status: number;
   readonly body: Record<string, unknown>;
-  readonly headers: Headers;
 }
 
 /** What a request carries. */
@@ -45,7 +44,7 @@ export function demoClient(url: string, print: (line: string) => void): DemoClie
       const answer = (response.headers.get('content-type') ?? '').includes('json') ? (JSON.parse(text) as Record<string, unknown>) : { text };
       const replayed = response.headers.get('idempotent-replayed');
       print(cut(`   < ${response.status}${replayed === null ? '' : ` (Idempotent-Replayed: ${replayed})`} ${summary(answer)}`));
-      return { status: response.status, body: answer, headers: response.headers };
+      return { status: response.status, body: answer };
     },
   };
 }

@@ -40,7 +40,6 @@ export interface Exported {
 /** An answer that is sent while it is made: for more records than an answer should hold. */
 export interface OpsStream {
   readonly contentType: string;
-  readonly headers?: Readonly<Record<string, string>>;
   /** Begun only once the export is recorded; returned early when the caller goes away. */
   records(): AsyncIterable<Exported>;
 }
@@ -136,7 +135,7 @@ function watchers(): Recording {
 }
 
 /** The stream's beginning and end are recorded, however it ends. */
-async function streamed(access: AccessRecorder, asker: Asker, request: AccessRequest, { contentType, headers, records }: OpsStream): Promise<Answer> {
+async function streamed(access: AccessRecorder, asker: Asker, request: AccessRequest, { contentType, records }: OpsStream): Promise<Answer> {
   const begun = await access.begin(asker, request);
   let count = 0;
   let position: Position | null = null;
@@ -165,5 +164,5 @@ async function streamed(access: AccessRecorder, asker: Asker, request: AccessReq
     },
     [Symbol.asyncIterator]: () => read,
   };
-  return { status: 200, body: Readable.from(read, { objectMode: false, highWaterMark: 262_144 }), headers: { ...headers, 'Content-Type': contentType } };
+  return { status: 200, body: Readable.from(read, { objectMode: false, highWaterMark: 262_144 }), headers: { 'Content-Type': contentType } };
 }

@@ -5,8 +5,6 @@ import type { PaymentNews } from '../../domain/paymentNews.js';
 export interface ToldNews {
   /** The provider's id of the message: the same however often it is sent. */
   readonly id: string;
-  /** When the provider made it: ISO 8601, UTC. */
-  readonly at: string;
   readonly transactionId: string | undefined;
   readonly paymentId: string;
   readonly news: PaymentNews;
@@ -15,7 +13,6 @@ export interface ToldNews {
 /** A message that is none of those handled. */
 export interface OtherMessage {
   readonly id: string;
-  readonly type: string;
 }
 
 /** The provider signed it, and it does not say what it should. Names the field, never its value. */

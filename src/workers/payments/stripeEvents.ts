@@ -16,11 +16,11 @@ export function stripeEvents(secret: string, provider: string): EventReader {
     const event = verified(bytes, signature, secret);
     if (!isEvent(event)) throw malformed('event', isEvent.errors);
     const read = Object.hasOwn(READERS, event.type) ? READERS[event.type] : undefined;
-    if (read === undefined) return { id: event.id, type: event.type };
+    if (read === undefined) return { id: event.id };
     const told = read(event.data.object);
-    if (told === undefined) return { id: event.id, type: event.type };
+    if (told === undefined) return { id: event.id };
     const { transactionId, paymentId } = told;
-    return { id: event.id, at: new Date(event.created * 1000).toISOString(), transactionId, paymentId, news: { ...told.news, provider } as PaymentNews };
+    return { id: event.id, transactionId, paymentId, news: { ...told.news, provider } as PaymentNews };
   };
 }
 
