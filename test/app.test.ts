@@ -15,8 +15,9 @@ import { openTestEngines } from './support/engines.js';
 import { buy, redeem } from './support/giftFlow.js';
 import { cleanEnv, runs } from './support/mainProcess.js';
 import { MAIN } from './support/programs.js';
-import { type Service, eventually, request, startProcess, startService, untilReady } from './support/service.js';
+import { type Service, request, startProcess, startService, untilReady } from './support/service.js';
 import { CATALOGUE } from './support/testCatalogue.js';
+import { eventually } from './support/until.js';
 
 const test = suite<{ dir: string }>('service');
 
@@ -70,7 +71,7 @@ test('whatever fails to start after it listens leaves nothing open', async ({ di
     throw new Error('broken');
   };
   await assert.rejects(startApp(config, pino({ level: 'silent' }), { through }), { message: 'broken' });
-  await eventually(async () => (listeners() === 0 ? true : undefined));
+  await eventually(async () => listeners() === 0);
 });
 
 test('a data folder where none can be made ends it', async () => {
@@ -166,7 +167,7 @@ test('killed with -9 under load again and again, nothing acknowledged is lost', 
       const reply = await request(`${url}/api/v2/gifts/${gift}/redemptions`, 'POST', { token, body: { location_id: 'bean-soho' } }).catch(() => undefined);
       if (reply?.status === 201) acknowledged.add(gift);
     });
-    await eventually(async () => (acknowledged.size >= 10 * (round + 1) ? true : undefined), 10_000);
+    await eventually(async () => acknowledged.size >= 10 * (round + 1), 10_000);
     await service.end('SIGKILL');
     await Promise.all(asked);
     left = left.filter((gift) => !acknowledged.has(gift));

@@ -4,8 +4,8 @@ import { type Socket, connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { type Listener, listen } from '../src/httpServer.js';
-import { eventually } from './support/service.js';
 import { unexpected } from './support/unexpected.js';
+import { eventually } from './support/until.js';
 
 interface Asked {
   readonly request: IncomingMessage;
@@ -99,7 +99,7 @@ test('an answer that has begun is finished before the refusal, and nothing is wr
   const caller = call(context, `${post()}GARBAGE\r\n\r\n`);
   const [first] = await askedOf(context, 1);
   first?.response.writeHead(200, { 'Content-Length': 10 }).write('12345');
-  await eventually(async () => (caller.text().endsWith('12345') ? true : undefined));
+  await eventually(async () => caller.text().endsWith('12345'));
   first?.response.end('67890');
   await caller.closed;
   assert.match(caller.text(), /\r\n\r\n1234567890HTTP\/1\.1 400 /);
@@ -119,7 +119,7 @@ test('a request whose own body is malformed is refused behind the answers before
   const early = call(context, chunked.slice(0, -4));
   const [only] = await askedOf(context, 1);
   done(only, 'refused early');
-  await eventually(async () => (early.text().includes('refused early') ? true : undefined));
+  await eventually(async () => early.text().includes('refused early'));
   early.socket.write('zz\r\n');
   await early.closed;
   assert.deepEqual(early.statuses(), ['201']);
@@ -157,7 +157,7 @@ test('whoever closes their side after the request gets the answer, and then the 
     caller.socket.end();
     const asked = await askedOf(context, count);
     const [first] = asked;
-    await eventually(async () => (first?.request.socket.readableEnded === true ? true : undefined));
+    await eventually(async () => first?.request.socket.readableEnded === true);
     for (const one of asked) done(one, 'bought');
     await caller.closed;
     assert.deepEqual(caller.statuses(), Array(count).fill('201'));
@@ -170,7 +170,7 @@ test('whoever closes their side after the request gets the answer, and then the 
 
 test('stopping waits for no connection that was refused and stays open; one that is reset is no fault of the process', async (context) => {
   const callers = ['CONNECT y:1 HTTP/1.1\r\nHost: y\r\n\r\n', 'GARBAGE\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n'].map((text) => call(context, text, true));
-  for (const caller of callers) await eventually(async () => (caller.statuses().length > 0 ? true : undefined));
+  for (const caller of callers) await eventually(async () => caller.statuses().length > 0);
   for (let count = 0; count < 20; count++) {
     const reset = call(context, 'CONNECT y:1 HTTP/1.1\r\nHost: y\r\n\r\n');
     reset.socket.once('connect', () => reset.socket.resetAndDestroy());

@@ -15,9 +15,10 @@ import { answerOf, checked, unharmed } from '../support/answers.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
 import { boughtBefore } from '../support/pastPurchase.js';
 import { requestText, sendRaw } from '../support/rawHttp.js';
-import { type Asking, type Json, type Reply, type Service, eventually, request, startService } from '../support/service.js';
+import { type Asking, type Json, type Reply, type Service, request, startService } from '../support/service.js';
 import { unexpected } from '../support/unexpected.js';
 import { operationsOf } from './openapiCheck.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('errors');
 let service: Service;

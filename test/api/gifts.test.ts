@@ -4,8 +4,9 @@ import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { checked, answerOf, unharmed } from '../support/answers.js';
 import { buy, buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
 import { boughtBefore, daysFromNow, happenedBefore, redeemedAtBean } from '../support/pastPurchase.js';
-import { type Json, type Reply, type Service, eventually, startService } from '../support/service.js';
+import { type Json, type Reply, type Service, startService } from '../support/service.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('gifts');
 let service: Service;
@@ -240,7 +241,7 @@ test('a number nobody has: the first who has it later owns the gift, and keeps i
   const number = '07700 900055';
   const early = await buyOne(service, 'latte', { phone_number: number });
   for (const user of ['ann', 'cat', 'dan']) refused(await redeem(service, early, user), 403, 'Cannot redeem this gift.');
-  const owns = async (gift: string, user: string): Promise<true | undefined> => ((await look(gift, user)).json.data.receiver_id === user ? true : undefined);
+  const owns = async (gift: string, user: string): Promise<boolean> => (await look(gift, user)).json.data.receiver_id === user;
 
   await service.import({ users: [changedUser('cat', { phone_number: number })] });
   await eventually(() => owns(early, 'cat'));

@@ -7,7 +7,8 @@ import { suite } from 'uvu';
 import { answerOf, checked, unharmed } from '../support/answers.js';
 import { buyOne, purchaseOf, redeem, refused } from '../support/giftFlow.js';
 import { type RawReply, requestText, sendRaw } from '../support/rawHttp.js';
-import { type Json, type Reply, type Service, eventually, startService } from '../support/service.js';
+import { type Json, type Reply, type Service, startService } from '../support/service.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('hostile requests');
 let service: Service;
@@ -313,7 +314,7 @@ test('whoever goes away in the middle of a body has bought nothing; after it, bo
   const whole = connect(Number(port), hostname);
   whole.on('error', () => undefined);
   whole.write(text, () => setTimeout(() => whole.destroy(), 5));
-  await eventually(async () => ((await purchases()) === before + 1 ? true : undefined));
+  await eventually(async () => (await purchases()) === before + 1);
   const again = await eventually(async () => {
     const reply = await ask('POST', '/api/v2/transactions', purchaseOf('latte'), { key: 'gone' });
     return reply.status === 409 ? undefined : reply;

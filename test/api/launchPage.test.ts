@@ -4,7 +4,8 @@ import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { answerOf, checked, unharmed } from '../support/answers.js';
 import { buyOne, purchaseOf, redeem, refused } from '../support/giftFlow.js';
 import { boughtBefore } from '../support/pastPurchase.js';
-import { type Json, type Reply, type Service, eventually, startService } from '../support/service.js';
+import { type Json, type Reply, type Service, startService } from '../support/service.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('the page behind a launch_url');
 let service: Service;
@@ -76,7 +77,7 @@ test('names are text, whatever they hold', async () => {
     products: [{ id: 'evil', brand_id: 'evil', name, sale_price: 100 }],
   });
   const token = await service.userToken('ann');
-  await eventually(async () => ((await service.ask('GET', '/api/v2/products/evil', { token })).status === 200 ? true : undefined));
+  await eventually(async () => (await service.ask('GET', '/api/v2/products/evil', { token })).status === 200);
   const { text } = await page(await buyOne(service, 'evil'));
   assert.doesNotMatch(text, /<script|<img/);
   assert.ok(text.includes('&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&#39; &amp; &lt;img'));

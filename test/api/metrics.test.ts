@@ -10,7 +10,8 @@ import { giftIdOf, shortcodeOf } from '../../src/domain/giftIds.js';
 import { gifts } from '../../src/projections/gifts.js';
 import { valuesOf } from '../support/exposed.js';
 import { buy, redeem, refused } from '../support/giftFlow.js';
-import { eventually, request, startService, type Service, untilReady } from '../support/service.js';
+import { request, startService, type Service, untilReady } from '../support/service.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('metrics');
 const SILENT = pino({ level: 'silent' });

@@ -10,8 +10,9 @@ import { shortcodeOf } from '../../src/domain/giftIds.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { answerOf, checked } from '../support/answers.js';
 import { purchaseOf } from '../support/giftFlow.js';
-import { type Json, type Reply, type Service, eventually, request, startService } from '../support/service.js';
+import { type Json, type Reply, type Service, request, startService } from '../support/service.js';
 import { operationsOf } from './openapiCheck.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('privacy');
 let service: Service;
@@ -124,16 +125,16 @@ test.before(async () => {
   assert.equal((await hear('mia', 'POST', `/api/v2/gifts/${claimed}/redemptions`, { location_id: 's-a' })).status, 201);
   await everyoneAsksEverything();
   await badRequests();
-  await eventually(async () => (service.log.some((line) => line.includes('simulated notification failed')) ? true : undefined));
+  await eventually(async () => service.log.some((line) => line.includes('simulated notification failed')));
 });
 test.after(() => service.close());
 
 /** Support gives a gift to another number, which stands in the log alone. */
 async function movedGift(): Promise<void> {
   const [moved = ''] = await bought('noah', 'p-qr', 'Wish-moved-8888', [{ phone_number: PHONES.nobody }]);
-  await eventually(async () => ((await service.events.read(`notification-${moved}`)).length === 2 ? true : undefined));
+  await eventually(async () => (await service.events.read(`notification-${moved}`)).length === 2);
   assert.equal((await hear('helper', 'POST', `/ops/gifts/${moved}/reassign`, { phone_number: PHONES.moved, reason: 'typing error' }, 'privacy-key-moved')).status, 200);
-  await eventually(async () => ((await service.events.read(`notification-${moved}`)).length === 4 ? true : undefined));
+  await eventually(async () => (await service.events.read(`notification-${moved}`)).length === 4);
   gifts.push({ id: moved, message: 'Wish-moved-8888', sender: 'noah', owner: undefined, receiver: {} });
   for (const [what, body] of [['resend', {}], ['block', { ticket: 'T-1' }], ['unblock', { ticket: 'T-1' }], ['extend', { expiry_date: '2031-01-01' }]] as const) {
     await hear('helper', 'POST', `/ops/gifts/${moved}/${what}`, { reason: 'ticket 1', ...body });

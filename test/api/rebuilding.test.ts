@@ -14,9 +14,10 @@ import { resources } from '../../src/resources.js';
 import { gift } from '../support/cli.js';
 import { openTestEngines } from '../support/engines.js';
 import { buy, redeem } from '../support/giftFlow.js';
-import { type Json, type Service, eventually, startService } from '../support/service.js';
+import { type Json, type Service, startService } from '../support/service.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
 import { untilStopped } from '../support/untilStopped.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('rebuilding beneath a service');
 /** A page holds them all. */
@@ -107,9 +108,9 @@ test('all read models are rebuilt, from the command line and by the service, and
     for (const [at, number] of after.entries()) assert.notEqual(number, before[at]);
     const token = await service.userToken('sue');
     assert.equal((await service.ask('POST', '/ops/projections/gifts/rebuild', { token, body: {} })).status, 202);
-    await eventually(async () => ((await rebuildOf(store, 'gifts')) === undefined ? true : undefined), 20_000);
+    await eventually(async () => (await rebuildOf(store, 'gifts')) === undefined, 20_000);
     assert.equal((await service.ask('POST', '/ops/projections/transactions/rollback', { token, body: {} })).status, 202);
-    await eventually(async () => ((await rebuildOf(store, 'transactions')) === undefined ? true : undefined), 20_000);
+    await eventually(async () => (await rebuildOf(store, 'transactions')) === undefined, 20_000);
     // Readers notice a swap within a second.
     await sleep(1_200);
     const { redeemed, reads } = await traffic.stop();
@@ -156,7 +157,7 @@ test('at the deployment of a changed version the earlier one serves until the ne
     const ids = await buy(first, 'latte', [{}, {}]);
     const transaction = await transactionOf(first, ids[0] ?? '');
     const path = `/api/v2/transactions/${transaction}`;
-    await eventually(async () => ((await first.ask('GET', path, { token: await first.userToken('ann') })).status === 200 ? true : undefined));
+    await eventually(async () => (await first.ask('GET', path, { token: await first.userToken('ann') })).status === 200);
     await first.close();
     const store = await first.openStore();
     const version = await asBefore(store, 'transactions');
@@ -169,7 +170,7 @@ test('at the deployment of a changed version the earlier one serves until the ne
       };
       await eventually(async () => {
         await look();
-        return (await store.active('transactions')) === version ? true : undefined;
+        return (await store.active('transactions')) === version;
       }, 20_000);
       for (const end = performance.now() + 1_500; performance.now() < end; ) await look();
       assert.equal(answers.size, 1, [...answers].join('\n'));
@@ -237,16 +238,16 @@ test('rolling deployment of a changed version: the new process starts while the 
     const next = second;
     open.add(next, (one) => one.close());
     const during = restless(next, ids.slice(half), transaction, { all: GIFTS });
-    await eventually(async () => (before.redeemed() > 5 && during.redeemed() > 5 ? true : undefined), 20_000);
+    await eventually(async () => before.redeemed() > 5 && during.redeemed() > 5, 20_000);
     assert.equal(await store.active('gifts'), GIFTS_MODEL.version);
     second = undefined;
     const old = await before.stop();
     await closeFirst();
     const alone = during.redeemed() + 10;
-    await eventually(async () => (during.redeemed() > alone ? true : undefined), 20_000);
+    await eventually(async () => during.redeemed() > alone, 20_000);
     assert.equal(await store.active('gifts'), GIFTS_MODEL.version, 'redeemed and read while it is built');
     release.go();
-    await eventually(async () => ((await store.active('gifts')) === NEXT ? true : undefined), 30_000);
+    await eventually(async () => (await store.active('gifts')) === NEXT, 30_000);
     await sleep(1_200);
     const { redeemed } = await during.stop();
     await deployed(next, store, [...ids.slice(0, old.redeemed), ...ids.slice(half, half + redeemed)]);
@@ -273,10 +274,10 @@ test('one process is ended and started anew with a changed version: what it answ
     await first.close();
     const second = open.add(await startService({ engines, dataDir, split: false, app: release.app }), (one) => one.close());
     const traffic = restless(second, ids, transaction);
-    await eventually(async () => (traffic.redeemed() > 10 ? true : undefined), 20_000);
+    await eventually(async () => traffic.redeemed() > 10, 20_000);
     assert.equal(await store.active('gifts'), GIFTS_MODEL.version, 'it is ready, and answers, before the new version is built');
     release.go();
-    await eventually(async () => ((await store.active('gifts')) === NEXT ? true : undefined), 30_000);
+    await eventually(async () => (await store.active('gifts')) === NEXT, 30_000);
     await sleep(1_200);
     const { redeemed } = await traffic.stop();
     await deployed(second, store, ids.slice(0, redeemed));

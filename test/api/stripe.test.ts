@@ -7,10 +7,11 @@ import { eventOf } from '../support/house.js';
 import { buy, purchaseOf, redeem, refused } from '../support/giftFlow.js';
 import { paymentSettings } from '../support/realProviders.js';
 import { requestText, sendRaw } from '../support/rawHttp.js';
-import { type Json, type Reply, type Service, eventually, startService } from '../support/service.js';
+import { type Json, type Reply, type Service, startService } from '../support/service.js';
 import { openStripeServer, type StripeIntent, type StripeServer } from '../support/stripeServer.js';
 import { dispute, paymentFailed, refunded, signed, stripeMessage, succeeded, type Webhook } from '../support/stripeWebhooks.js';
 import { answerChecker } from './openapiCheck.js';
+import { eventually, until } from '../support/until.js';
 
 const test = suite('payments by Stripe');
 const SECRET = `whsec_${randomBytes(16).toString('hex')}`;
@@ -54,8 +55,7 @@ async function everything(events: EventStore): Promise<RecordedEvent[]> {
   for await (const batch of events.readAll(undefined)) found.push(...batch.events);
   return found;
 }
-const until = (holds: () => Promise<boolean>): Promise<true> => eventually(async () => ((await holds()) ? true : undefined));
-const told = (gift: string): Promise<true> => until(async () => (await service.events.read(`notification-${gift}`)).some(({ type }) => type !== 'NotificationStarted'));
+const told = (gift: string): Promise<void> => until(async () => (await service.events.read(`notification-${gift}`)).some(({ type }) => type !== 'NotificationStarted'));
 /** Bought, charged and told: the transaction and its gifts. */
 async function bought(count: number): Promise<{ id: string; gifts: readonly string[]; intent: StripeIntent }> {
   const gifts = await buy(service, 'latte', Array.from({ length: count }, () => ({ user_id: 'bob' })));

@@ -7,8 +7,9 @@ import { type FcmServer, openFcmServer } from '../support/fcmServer.js';
 import { buyOne, refused } from '../support/giftFlow.js';
 import { requestText, sendRaw } from '../support/rawHttp.js';
 import { notificationSettings } from '../support/realProviders.js';
-import { eventually, type Reply, type Service, startService } from '../support/service.js';
+import { type Reply, type Service, startService } from '../support/service.js';
 import { openTwilioServer, type TwilioServer } from '../support/twilioServer.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('callbacks of twilio');
 const PUBLIC_URL = 'https://gift.example.com';
@@ -31,7 +32,7 @@ const typesOf = async (gift: string): Promise<string[]> => (await service.events
 async function told(number: string): Promise<{ gift: string; sid: string }> {
   const gift = await buyOne(service, 'latte', { phone_number: number });
   const sid = await eventually(async () => server.messages.find(({ body }) => body.includes(shortcodeOf(gift)))?.sid);
-  await eventually(async () => ((await typesOf(gift)).includes('NotificationSent') ? true : undefined));
+  await eventually(async () => (await typesOf(gift)).includes('NotificationSent'));
   return { gift, sid };
 }
 

@@ -10,8 +10,9 @@ import { answerOf, checked, unharmed } from '../support/answers.js';
 import { isGeneratedCode } from '../support/generatedCode.js';
 import { buy, buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
 import { boughtBefore, daysFromNow } from '../support/pastPurchase.js';
-import { type Json, type Reply, type Service, eventually, startService } from '../support/service.js';
+import { type Json, type Reply, type Service, startService } from '../support/service.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('vouchers');
 let service: Service;
@@ -223,11 +224,11 @@ test('a redeemed or expired gift gets no new voucher, and keeps the one it has',
 test('the one there is stays when the product loses its segments', async () => {
   const product = { id: 'fickle', brand_id: 'bean', name: 'Fickle', sale_price: 100, segments: ['seg-qr', 'seg-alpha'] };
   await service.import({ products: [product] });
-  await eventually(async () => ((await get('/api/v2/products/fickle')).status === 200 ? true : undefined));
+  await eventually(async () => (await get('/api/v2/products/fickle')).status === 200);
   const gift = await buyOne(service, 'fickle');
   const code = codeOf(await generate('voucher', gift));
   await service.import({ products: [{ ...product, segments: [] }] });
-  await eventually(async () => ((await get(`/api/v2/gifts/${gift}/voucher/options`)).json.segments.length === 0 ? true : undefined));
+  await eventually(async () => (await get(`/api/v2/gifts/${gift}/voucher/options`)).json.segments.length === 0);
   assert.equal(codeOf(await generate('voucher', gift)), code);
   assert.equal((await generate('voucher/claimed', gift)).json.data[0].value, code);
   assert.equal((await claimed(gift)).json.data[0].value, code);
@@ -238,11 +239,11 @@ test('the one there is stays when the product changes segments and the brand its
   const brand = { id: 'moody', merchant_id: 'coffee', name: 'Moody', integration_id: '1' };
   const product = { id: 'moody-tea', brand_id: 'moody', name: 'Moody tea', sale_price: 100, segments: ['seg-qr', 'seg-alpha'] };
   await service.import({ brands: [brand], products: [product] });
-  await eventually(async () => ((await get('/api/v2/products/moody-tea')).status === 200 ? true : undefined));
+  await eventually(async () => (await get('/api/v2/products/moody-tea')).status === 200);
   const [kept = '', fresh = ''] = await buy(service, 'moody-tea', [{}, {}]);
   const code = codeOf(await generate('voucher', kept, 'ann', { segmentId: 'seg-qr' }));
   await service.import({ brands: [{ ...brand, integration_id: '7' }], products: [{ ...product, segments: ['seg-pin'] }] });
-  await eventually(async () => ((await get(`/api/v2/gifts/${fresh}/voucher/options`)).json.segments[0].id === 'seg-pin' ? true : undefined));
+  await eventually(async () => (await get(`/api/v2/gifts/${fresh}/voucher/options`)).json.segments[0].id === 'seg-pin');
   for (const body of [{}, { segmentId: 'seg-qr' }, { segmentId: 'seg-alpha' }, { segmentId: 'seg-pin' }]) {
     assert.equal(codeOf(await generate('voucher', kept, 'ann', body)), code);
     assert.equal((await generate('voucher/claimed', kept, 'ann', body)).json.data[0].value, code);
@@ -294,7 +295,7 @@ test('twenty at once for one gift take one code from the pool', async () => {
     products: [{ id: 'raced', brand_id: 'bean', name: 'Raced', sale_price: 100, segments: ['seg-race'] }],
     voucher_codes: codes.map(({ segment_id, code }) => ({ segment_id, code })),
   });
-  await eventually(async () => ((await get('/api/v2/products/raced')).status === 200 ? true : undefined));
+  await eventually(async () => (await get('/api/v2/products/raced')).status === 200);
   const gift = await buyOne(service, 'raced');
   const replies = await Promise.all(Array.from({ length: 20 }, (_, index) => generate(index % 2 === 0 ? 'voucher' : 'voucher/claimed', gift)));
   assert.deepEqual(replies.map(({ status }) => status), Array(20).fill(200));
@@ -317,7 +318,7 @@ test('a draw that reads the pool while another one for the same gift takes a cod
       voucher_codes: ['LATE-1', 'LATE-2', 'LATE-3'].map((code) => ({ segment_id: 'seg-late', code })),
     });
     const context = { commandId: 'late', correlationId: 'late', by: { user: 'ann' }, now: new Date().toISOString() };
-    await eventually(async () => ((await pool.find({ where: { segment_id: 'seg-late' } })).length === 3 ? true : undefined));
+    await eventually(async () => (await pool.find({ where: { segment_id: 'seg-late' } })).length === 3);
     // What the first look at the pool saw, before the other draw; every later look sees it done.
     let looks = 0;
     const before = (await pool.find({ where: { segment_id: 'seg-late', status: 'free' } })).sort((one, other) => (one.body.probe < other.body.probe ? -1 : 1));
@@ -348,12 +349,12 @@ test('a gift whose voucher was being made for another segment gets a code of the
     products: [{ id: 'either', brand_id: 'bean', name: 'Either', sale_price: 100, segments }],
     voucher_codes: segments.map((segment_id) => ({ segment_id, code: `CODE-OF-${segment_id}` })),
   });
-  await eventually(async () => ((await get('/api/v2/products/either')).status === 200 ? true : undefined));
+  await eventually(async () => (await get('/api/v2/products/either')).status === 200);
   const gift = await buyOne(service, 'either');
   const store = await service.openStore();
   try {
     const pool = openReadModel<VoucherCodeDocument>(store, voucherCodesProjection);
-    await eventually(async () => ((await pool.find({ where: { segment_id: 'seg-one' } })).length === 1 ? true : undefined));
+    await eventually(async () => (await pool.find({ where: { segment_id: 'seg-one' } })).length === 1);
     // Its process ended, or another request was quicker, between the code and the voucher.
     await codePool(service.events, pool).draw('seg-one', gift, { commandId: 'ended', correlationId: 'ended', by: { user: 'ann' }, now: new Date().toISOString() });
     await pool.reached((await service.events.end()) ?? '', 5_000);

@@ -5,7 +5,8 @@ import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { type Ran, gift } from '../support/cli.js';
 import { buyOne, redeem, refused } from '../support/giftFlow.js';
 import { boughtBefore, daysFromNow } from '../support/pastPurchase.js';
-import { type Json, type Service, eventually, startService } from '../support/service.js';
+import { type Json, type Service, startService } from '../support/service.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('cli/gifts');
 let service: Service;
@@ -17,7 +18,7 @@ test.after(() => service.close());
 const gifts = async (...args: readonly string[]): Promise<Ran> => gift(service.settings, ['gifts', ...args]);
 const REASON = ['--reason', 'ticket 7'] as const;
 const told = async (id: string, times: number): Promise<true> =>
-  eventually(async () => ((await service.events.read(`notification-${id}`)).filter(({ type }) => type === 'NotificationSent').length === times ? true : undefined));
+  eventually(async () => (await service.events.read(`notification-${id}`)).filter(({ type }) => type === 'NotificationSent').length === times);
 const said = async (...args: readonly string[]): Promise<string> => {
   const { code, out, err } = await gifts(...args, ...REASON);
   assert.deepEqual([code, err], [0, ''], args.join(' '));
@@ -42,7 +43,7 @@ test('a receiver is told again', async () => {
 test('a gift is given to a user, or to whoever has a number', async () => {
   const id = await buyOne(service);
   assert.equal(await said('reassign', id, '--to-user', 'dan'), `gift ${id}: it is now for user dan, who is told by a running service\n`);
-  await eventually(async () => ((await service.events.read(`notification-${id}`)).length > 0 ? true : undefined));
+  await eventually(async () => (await service.events.read(`notification-${id}`)).length > 0);
   assert.equal(await said('reassign', id, '--to-phone', '07700 900002'), `gift ${id}: it is now for whoever has the phone number, who is told by a running service\n`);
   const read = await gift(service.settings, ['gifts', 'reassign', id, '--to-phone', '-', ...REASON], { stdin: Readable.from([Buffer.from('07700 '), Buffer.from('900002\n')]) });
   assert.deepEqual([read.code, read.out], [0, `gift ${id}: it has been for this receiver all along\n`], 'as it was read');

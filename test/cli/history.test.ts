@@ -8,7 +8,8 @@ import { accessStream } from '../../src/domain/access.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { gift } from '../support/cli.js';
 import { buy, purchaseOf, redeem, unredeem } from '../support/giftFlow.js';
-import { type Json, type Service, eventually, startService } from '../support/service.js';
+import { type Json, type Service, startService } from '../support/service.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('cli/history');
 let service: Service;
@@ -42,7 +43,7 @@ test.before(async () => {
   });
   transactionId = bought.json.data.id as string;
   id = bought.json.data.gifts[0] as string;
-  await eventually(async () => ((await service.events.read(`notification-${id}`)).length === 2 ? true : undefined));
+  await eventually(async () => (await service.events.read(`notification-${id}`)).length === 2);
   await moment();
   const voucher = await service.ask('POST', `/api/v2/gifts/${id}/voucher`, { token: await service.userToken('bob') });
   assert.equal(voucher.status, 200, voucher.text);
@@ -67,7 +68,7 @@ test('every event of the life stands there in order, whatever names the gift', a
   assert.deepEqual(Object.keys(events[0] ?? {}), ['position', 'stream', 'revision', 'type', 'id', 'at', 'by', 'request_id', 'command_id', 'causation_id', 'correlation_id', 'data']);
   assert.deepEqual([events[0]?.['request_id'], events[2]?.['correlation_id']], ['the-purchase', 'the-purchase']);
   assert.deepEqual(events[7]?.['by'], { user: 'till-coffee', client: 'app', roles: ['redeem', 'unredeem'] });
-  await eventually(async () => ((await history(redemptions[1] ?? '', '--json')).code === 0 ? true : undefined));
+  await eventually(async () => (await history(redemptions[1] ?? '', '--json')).code === 0);
   for (const name of [shortcodeOf(id), shortcodeOf(id).toLowerCase(), ...redemptions]) assert.deepEqual((await history(name, '--json')).records(), events, name);
 });
 
@@ -166,7 +167,7 @@ test('the catalogue and the accounts are those of then', async () => {
 
 test('what support did for a gift stands there, and it is shown as it was before and after', async () => {
   const [other = ''] = await buy(service, 'latte', [{ phone_number: PHONE }]);
-  await eventually(async () => ((await service.events.read(`notification-${other}`)).length === 2 ? true : undefined));
+  await eventually(async () => (await service.events.read(`notification-${other}`)).length === 2);
   const care = async (...args: readonly string[]): Promise<void> => {
     await sleep(5);
     const { code, err } = await gift(service.settings, ['gifts', ...args, '--reason', 'a ticket']);
@@ -208,7 +209,7 @@ test('money that moved in a prepaid wallet stands there, of this purchase alone,
   assert.equal(refund.code, 0, refund.err);
   const moved = async (transaction: string): Promise<string[]> =>
     ((await history(transaction, '--json')).records() as Json[]).filter(({ stream }) => stream === 'wallet-wallet-prepaid').map(({ type, data }) => `${type} ${data.transaction_id === transaction}`);
-  await eventually(async () => ((await moved(first)).length === 2 ? true : undefined));
+  await eventually(async () => (await moved(first)).length === 2);
   assert.deepEqual([await moved(first), await moved(second)], [['WalletDebited true', 'WalletCredited true'], ['WalletDebited true']]);
 });
 

@@ -9,7 +9,8 @@ import { openEventStore } from '../../src/engines.js';
 import { type Ran, gift } from '../support/cli.js';
 import { openTestEngines } from '../support/engines.js';
 import { parkedPurchase, parkedRefund, parkedTimes, startWithTrouble } from '../support/parkedWork.js';
-import { type Json, type Service, eventually, startService } from '../support/service.js';
+import { type Json, type Service, startService } from '../support/service.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('cli/parked');
 let service: Service;
@@ -76,7 +77,7 @@ test('a retry hands it back with who and why, and counts on when it fails again;
   assert.deepEqual([(await row(transaction)).times, (await row(transaction)).state], [2, 'parked']);
   const [second] = (await parked('retry', transaction, '--json', '--reason', 'really up')).records() as Json[];
   assert.deepEqual([second.state, second.times, second.recorded, second.reason], ['retried', 2, true, 'really up']);
-  await eventually(async () => ((await service.events.read(`notification-${giftId}`)).length === 2 ? true : undefined));
+  await eventually(async () => (await service.events.read(`notification-${giftId}`)).length === 2);
   const late = await parked('retry', id, ...REASON);
   assert.deepEqual([late.code, late.out, late.err], [0, `${id}: purchase charge of ${transaction} was handed back before (parked 2 times in a row)\n`, '']);
   assert.equal((await row(transaction, '--state', 'retried')).times, 2);

@@ -23,7 +23,8 @@ import { PROJECTIONS } from '../../src/readModels.js';
 import { generateHistory } from '../../bench/support/history.js';
 import { gift } from '../support/cli.js';
 import { GIFT } from '../support/programs.js';
-import { append, purchase, redeem, settled, silent, until } from '../support/projecting.js';
+import { append, purchase, redeem, settled, silent } from '../support/projecting.js';
+import { until } from '../support/until.js';
 
 interface Context {
   dir: string;

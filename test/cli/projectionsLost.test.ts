@@ -15,7 +15,7 @@ import { gift, type Ran, sink } from '../support/cli.js';
 import { type MongoServer, mongoMissing, startMongo } from '../support/mongoServer.js';
 import { silent } from '../support/projecting.js';
 import { testWhere } from '../support/testWhere.js';
-import { eventually } from '../support/service.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('a rebuild whose engine is lost');
 const NAME = 'it waits for the engine and goes on from where it was';
@@ -42,7 +42,7 @@ async function building(go: (lost: Lost) => Promise<void>, begin: (env: Lost['en
   try {
     const projector = await startProjector({ events, store, projections: [gifts], logger: silent, holder: 'first' });
     try {
-      await eventually(async () => (projector.kept().some(({ caughtUp }) => caughtUp) ? true : undefined), PATIENCE_MS);
+      await eventually(async () => projector.kept().some(({ caughtUp }) => caughtUp), PATIENCE_MS);
     } finally {
       await projector.close();
     }
@@ -65,7 +65,7 @@ async function lost(): Promise<void> {
   const err = sink();
   const out = sink();
   const said = (): Record<string, unknown>[] => out.text().split('\n').slice(0, -1).map((line) => JSON.parse(line) as Record<string, unknown>);
-  const waits = async (): Promise<true | undefined> => (said().some(({ action }) => action === 'waiting') ? true : undefined);
+  const waits = async (): Promise<boolean> => said().some(({ action }) => action === 'waiting');
   let running: Promise<Ran> | undefined;
   await building(async ({ env, store }) => {
     const target = (await rebuildOf(store, 'gifts'))?.value.target;
@@ -90,7 +90,7 @@ async function interrupted(): Promise<void> {
   let running: Promise<Ran> | undefined;
   await building(async () => {
     server.signal('SIGKILL');
-    await eventually(async () => (err.text().includes('waiting for it') ? true : undefined), PATIENCE_MS);
+    await eventually(async () => err.text().includes('waiting for it'), PATIENCE_MS);
     stop.abort();
     assert.is((await running)?.code, 130, err.text());
     assert.match(err.text(), /interrupted: repeat the command, and the rebuild of gifts goes on from where it was/);

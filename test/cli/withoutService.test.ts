@@ -8,8 +8,9 @@ import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.j
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { type Ran, gift } from '../support/cli.js';
 import { buy, redeem } from '../support/giftFlow.js';
-import { type Json, eventually, startService } from '../support/service.js';
+import { type Json, startService } from '../support/service.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
+import { eventually } from '../support/until.js';
 
 /** Whatever others are tested on: these are files of this folder. */
 const EMBEDDED = { servers: new Set<never>(), settings: {}, close: async () => undefined };
@@ -40,7 +41,7 @@ test.before(async () => {
   // One that is bought and not issued: nothing but its purchase names it.
   const api = await startService({ dataDir: dir, engines: EMBEDDED, split: false, env: { ROLES: 'api,projector', CHARGE_WAIT_MS: '0' } });
   [pending = ''] = await buy(api, 'ticket', [{ user_id: 'dan' }]);
-  await eventually(async () => ((await api.events.read(`gift-${pending}`)).length === 0 ? true : undefined));
+  await eventually(async () => (await api.events.read(`gift-${pending}`)).length === 0);
   await api.close();
 });
 test.after(() => rmSync(dir, { recursive: true }));

@@ -4,6 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../src/ports/bus.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
+import { until } from '../support/until.js';
 
 /** An opened bus of its own, for one test. */
 export interface BusUnderTest {
@@ -25,12 +26,6 @@ async function refusal(promise: Promise<unknown>): Promise<unknown> {
     return error;
   }
   return assert.unreachable('must be refused');
-}
-
-/** Waits until it holds, at most 2 s. */
-async function eventually(holds: () => boolean): Promise<void> {
-  for (let tries = 0; tries < 2_000 && !holds(); tries++) await sleep(10);
-  assert.ok(holds(), 'did not come to hold within 2 s');
 }
 
 /** Registers and runs the suite. */
@@ -152,7 +147,7 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
     });
     const answer = await bus.request<{ by: string }>('told', {}, { timeoutMs: 10_000 });
     assert.ok(['one', 'two'].includes(answer.by));
-    await eventually(() => got.length === 2);
+    await until(() => got.length === 2);
     assert.equal(got.toSorted(), ['one', 'two']);
   });
 
@@ -175,12 +170,12 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
     await second.subscribe<{ n: number }>('news', ({ n }) => void got.push(`c${n}`));
     await second.publish('news', { n: 1 });
     await bus.publish('news', { n: 2 });
-    await eventually(() => got.length === 6);
+    await until(() => got.length === 6);
     assert.equal(got.toSorted(), ['a1', 'a2', 'b1', 'b2', 'c1', 'c2']);
     await stop();
     await bus.publish('news', { n: 3 });
     await bus.publish('other', { n: 4 });
-    await eventually(() => got.length === 8);
+    await until(() => got.length === 8);
     await sleep(50);
     assert.equal(got.slice(6).toSorted(), ['a3', 'c3']);
   });
@@ -194,7 +189,7 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
     });
     await bus.publish('news', { n: 1 });
     await bus.publish('news', { n: 2 });
-    await eventually(() => got.length === 2);
+    await until(() => got.length === 2);
   });
 
   it('refuses what is not a subject', async (bus) => {
@@ -215,7 +210,7 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
       return { done: true };
     });
     const answer = bus.request('slow', {}, { timeoutMs: 10_000 });
-    await eventually(() => started);
+    await until(() => started);
     const closed = second.close();
     assert.equal(await answer, { done: true });
     await closed;

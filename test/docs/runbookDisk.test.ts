@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import { purchaseOf } from '../support/giftFlow.js';
 import { runCommand } from '../support/runbook.js';
-import { eventually, startProcess, untilReady } from '../support/service.js';
+import { startProcess, untilReady } from '../support/service.js';
 import { buyInto, inTrouble, readLog } from '../support/trouble.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('runbook, disks');
 
@@ -40,7 +41,7 @@ test('lost machine: restored from the latest backup', async () => {
     await untilReady(service.url ?? '');
     const gift = await buyInto(trouble, service.url ?? '');
     const backup = { line: 0, command: 'gift backup $BACKUPS/latest.log', expected: [], exitCode: 0 };
-    await eventually(async () => ((await readLog(env['DATA_DIR'] ?? '', gift)) > 0 ? true : undefined));
+    await eventually(async () => (await readLog(env['DATA_DIR'] ?? '', gift)) > 0);
     await runCommand(backup, env);
     await service.end('SIGKILL');
     const lost = env['DATA_DIR'] ?? '';

@@ -3,8 +3,9 @@ import { suite } from 'uvu';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
 import { gifts } from '../../src/projections/gifts.js';
 import { collectionOf } from '../../src/projections/projection.js';
-import { eventually, untilReady } from '../support/service.js';
+import { untilReady } from '../support/service.js';
 import { buyInto, inTrouble, readLog } from '../support/trouble.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('runbook, read models');
 
@@ -13,14 +14,14 @@ test('wrong read model: a document that says something else than the log', async
     const { url = '' } = await trouble.start();
     await untilReady(url);
     const gift = await buyInto(trouble, url);
-    await eventually(async () => ((await readLog(trouble.env['DATA_DIR'] ?? '', gift)) > 0 ? true : undefined));
+    await eventually(async () => (await readLog(trouble.env['DATA_DIR'] ?? '', gift)) > 0);
     const store = await openEmbeddedReadStore({ dir: trouble.env['DATA_DIR'] ?? '' });
     try {
       await eventually(async () => {
         const served = await store.get(collectionOf(gifts), gift);
-        if (served === undefined) return undefined;
+        if (served === undefined) return false;
         const [corrected] = await store.correct(collectionOf(gifts), [{ id: gift, expected: served.position, document: { ...served, body: { ...served.body, message_id: 'falsified' } } }]);
-        return corrected === true ? true : undefined;
+        return corrected === true;
       });
     } finally {
       await store.close();

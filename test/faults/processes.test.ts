@@ -33,6 +33,7 @@ import { type Fleet, type Ship, startFleet } from '../support/fleet.js';
 import { openRealProviders, type RealProviders } from '../support/realProviders.js';
 import { type Reply, request } from '../support/service.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
+import { eventually } from '../support/until.js';
 
 const FAULTS = Number(process.env['TEST_FAULTS'] ?? 4);
 const SEED = Number(process.env['TEST_SEED'] ?? 1);
@@ -110,13 +111,10 @@ test('one after the other is killed or frozen', async ({ world }) => {
   const { events, fleet, engines: { servers } } = world;
   const chance = chances(SEED);
   const pick = <T>(all: readonly T[]): T => all[Math.floor(chance() * all.length)] as T;
-  const until = async <T>(look: () => Promise<T | undefined>, ms: number, what: string): Promise<T> => {
-    for (const end = performance.now() + ms; ; await sleep(25)) {
-      const found = await look();
-      if (found !== undefined) return found;
-      if (performance.now() > end) assert.unreachable(`not within ${ms} ms: ${what}\n${fleet.lines().filter((line) => /"level":"(?:warn|error|fatal)"/.test(line)).slice(-30).join('\n')}`);
-    }
-  };
+  const until = async <T>(look: () => Promise<T>, ms: number, what: string): Promise<Exclude<T, undefined | false>> =>
+    eventually(look, ms, what).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${fleet.lines().filter((line) => /"level":"(?:warn|error|fatal)"/.test(line)).slice(-30).join('\n')}`, { cause: error });
+    });
   /** Asks processes that serve, one after the other, until one gives an answer that counts: a caller who tries again. */
   const ask = async (method: string, path: string, asking: Parameters<typeof request>[2], from?: string): Promise<Reply> =>
     until(async () => {
@@ -205,7 +203,7 @@ test('one after the other is killed or frozen', async ({ world }) => {
     const began = performance.now();
     const probes = Array.from({ length: SHOPPERS }, async () => {
       const { giftId } = await shop();
-      await until(async () => ((await events.read(giftStream(giftId))).length > 0 ? true : undefined), 60_000, 'a purchase after the fault is charged and issued');
+      await until(async () => (await events.read(giftStream(giftId))).length > 0, 60_000, 'a purchase after the fault is charged and issued');
     });
     await Promise.all(probes);
     return performance.now() - began;
@@ -271,7 +269,7 @@ test('one after the other is killed or frozen', async ({ world }) => {
 
   // Everything there is to do is done, once.
   for (const { transactionId, giftId } of bought) {
-    await until(async () => ((await events.read(notificationStream(giftId))).some(({ type }) => type === 'NotificationSent') ? true : undefined), SETTLED_MS, `the receiver of ${giftId} is told`);
+    await until(async () => (await events.read(notificationStream(giftId))).some(({ type }) => type === 'NotificationSent'), SETTLED_MS, `the receiver of ${giftId} is told`);
     assert.equal((await events.read(transactionStream(transactionId))).map(({ type }) => type), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged'], transactionId);
     assert.is(world.providers.stripe.charges(transactionId), 1, `charged once: ${transactionId}`);
     assert.is(world.providers.twilio.sent(`${PUBLIC_URL}/g/${shortcodeOf(giftId)}`), 1, `told once: ${giftId}`);

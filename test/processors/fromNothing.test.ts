@@ -10,8 +10,9 @@ import { inParallel } from '../../src/inParallel.js';
 import type { TestEngines } from '../support/engines.js';
 import { purchaseOf } from '../support/giftFlow.js';
 import { openRealProviders, type RealProviders } from '../support/realProviders.js';
-import { eventually, type Service, startService } from '../support/service.js';
+import { type Service, startService } from '../support/service.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('starting again from nothing');
 
@@ -64,7 +65,7 @@ async function makeHistory(service: Service): Promise<void> {
   }
   const toTell = await countOf(service, 'NotificationStarted');
   assert.ok(toTell > BULK + 1_000);
-  await eventually(async () => ((await countOf(service, 'NotificationSent', 'NotificationFailed')) >= (await countOf(service, 'NotificationStarted')) ? true : undefined), 120_000);
+  await eventually(async () => (await countOf(service, 'NotificationSent', 'NotificationFailed')) >= (await countOf(service, 'NotificationStarted')), 120_000);
 }
 
 test('nobody is charged, told or refunded again', async () => {
@@ -85,7 +86,7 @@ test('nobody is charged, told or refunded again', async () => {
   try {
     const ready = performance.now() - began;
     const end = await again.events.end();
-    await eventually(async () => (again.log.some((line) => line.includes('process managers have caught up')) ? true : undefined), 120_000);
+    await eventually(async () => again.log.some((line) => line.includes('process managers have caught up')), 120_000);
     const caughtUp = performance.now() - began;
     await sleep(1_000);
     const events = await countOf(again, 'GiftsPurchased', 'ChargeStarted', 'PaymentCharged', 'PaymentDeclined', 'GiftIssued', 'NotificationStarted', 'NotificationSent');

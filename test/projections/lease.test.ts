@@ -8,7 +8,8 @@ import { UnavailableError } from '../../src/ports/unavailable.js';
 import { acquireLease, type Lease, type LeaseOptions } from '../../src/projections/lease.js';
 import { processLife } from '../../src/projections/processLife.js';
 import { memoryRecords } from '../support/memoryRecords.js';
-import { silent, until } from '../support/projecting.js';
+import { silent } from '../support/projecting.js';
+import { until } from '../support/until.js';
 
 const TTL = 120;
 /** One whose end nobody waits for, in ms. */

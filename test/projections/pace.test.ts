@@ -8,7 +8,8 @@ import { considerate, paced, type Pace } from '../../src/projections/pace.js';
 import { reportServing, servingNow } from '../../src/projections/serving.js';
 import { FULL_SPEED } from '../support/fullSpeed.js';
 import { memoryRecords } from '../support/memoryRecords.js';
-import { silent, until } from '../support/projecting.js';
+import { silent } from '../support/projecting.js';
+import { until } from '../support/until.js';
 
 const test = suite('pace');
 const POLITE: Pace = { polite: true, rest: async () => undefined };

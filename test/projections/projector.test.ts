@@ -13,8 +13,9 @@ import { checkpointName, collectionOf, type Projection } from '../../src/project
 import { listQuarantined } from '../../src/projections/quarantine.js';
 import { openReadModel } from '../../src/projections/readModel.js';
 import { transactions } from '../../src/projections/transactions.js';
-import { append, buy, contents, installed, LEASE_TEST_MS, redeem, settled, silent, until } from '../support/projecting.js';
+import { append, buy, contents, installed, LEASE_TEST_MS, redeem, settled, silent } from '../support/projecting.js';
 import { startProjector } from '../../src/projections/projector.js';
+import { until } from '../support/until.js';
 
 const GIFTS = collectionOf(gifts);
 const TRANSACTIONS = collectionOf(transactions);

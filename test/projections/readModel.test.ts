@@ -4,7 +4,8 @@ import * as assert from 'uvu/assert';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { openReadModel } from '../../src/projections/readModel.js';
-import { installed, until } from '../support/projecting.js';
+import { installed } from '../support/projecting.js';
+import { until } from '../support/until.js';
 
 interface Thing {
   readonly name: string;

@@ -15,8 +15,9 @@ import { seeThrough } from '../../src/projections/seeThrough.js';
 import { finishSwap, swapIn } from '../../src/projections/swap.js';
 import { transactions } from '../../src/projections/transactions.js';
 import { openUnit } from '../../src/projections/unit.js';
-import { append, buy, contents, installed, LEASE_TEST_MS, newEvent, redeem, settled, silent, until } from '../support/projecting.js';
+import { append, buy, contents, installed, LEASE_TEST_MS, newEvent, redeem, settled, silent } from '../support/projecting.js';
 import { ASKED, buildCollection, depsFor, GIFTS_PROJECTION, inUse, rebuild, restless } from '../support/rebuilding.js';
+import { until } from '../support/until.js';
 
 const test = suite('rebuilding beside what serves');
 const GIFTS = collectionOf(gifts);

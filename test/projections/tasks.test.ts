@@ -5,7 +5,7 @@ import pino from 'pino';
 import { openTasks, type Task, type Tasks, TaskRunningError } from '../../src/projections/tasks.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { memoryRecords } from '../support/memoryRecords.js';
-import { until } from '../support/projecting.js';
+import { until } from '../support/until.js';
 
 const test = suite('tasks');
 const ASKED = { kind: 'verification', projection: 'gifts', by: 'sue', reason: null } as const;

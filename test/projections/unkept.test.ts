@@ -13,7 +13,8 @@ import { unkeptOf } from '../../src/projections/unkept.js';
 import { readinessOf } from '../../src/readiness.js';
 import { standings, type ProjectionStanding } from '../../src/standing.js';
 import type { Engines } from '../../src/engines.js';
-import { buy, installed, type Installation, redeem, settled, silent, until } from '../support/projecting.js';
+import { buy, installed, type Installation, redeem, settled, silent } from '../support/projecting.js';
+import { until } from '../support/until.js';
 
 const test = suite('what the leading projector does not know');
 /** Of leases, in ms: long enough that none is lost on a busy machine. */

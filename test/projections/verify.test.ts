@@ -20,8 +20,9 @@ import { openUnit, type Unit } from '../../src/projections/unit.js';
 import { verifyAll, VerifyInterruptedError, type VerifyOptions, VerifyRefusedError, verifySample } from '../../src/projections/verify.js';
 import { LeaseLostError } from '../../src/projections/writer.js';
 import { FULL_SPEED } from '../support/fullSpeed.js';
-import { append, buy, installed, newEvent, redeem, settled, until, type Installation } from '../support/projecting.js';
+import { append, buy, installed, newEvent, redeem, settled, type Installation } from '../support/projecting.js';
 import { depsFor, GIFTS_PROJECTION, inUse, rebuild } from '../support/rebuilding.js';
+import { until } from '../support/until.js';
 
 const test = suite('verification and repair');
 const GIFTS = collectionOf(gifts);

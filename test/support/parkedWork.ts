@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import type { AppOptions } from '../../src/app.js';
 import { purchaseOf } from './giftFlow.js';
-import { type Json, type Service, eventually, startService } from './service.js';
+import { type Json, type Service, startService } from './service.js';
+import { eventually } from './until.js';
 
 /** A service whose users have cards that make trouble; a purchase does not wait for them. */
 export async function startWithTrouble(app?: AppOptions): Promise<Service> {
@@ -38,7 +39,7 @@ export async function parkedPurchase(service: Service, receivers?: readonly obje
 /** Buys what can't be refunded, asks for its refund, and waits until that is parked. @returns the refund's id as well */
 export async function parkedRefund(service: Service): Promise<Bought & { readonly refund: string }> {
   const made = await bought(service, 'pm_card_refundFail');
-  await eventually(async () => ((await service.events.read(`gift-${made.gift}`)).length > 0 ? true : undefined));
+  await eventually(async () => (await service.events.read(`gift-${made.gift}`)).length > 0);
   const reply = await service.ask('POST', `/ops/transactions/${made.transaction}/refund`, { token: await service.userToken('sue'), body: { reason: 'wrong product' } });
   assert.equal(reply.status, 200, reply.text);
   const refund = reply.json.data.id as string;

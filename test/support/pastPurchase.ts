@@ -4,7 +4,8 @@ import { type GiftEvent, giftStream } from '../../src/domain/gift.js';
 import { deriveGiftIds } from '../../src/domain/giftIds.js';
 import { type PurchaseEvent, type PurchaseReceiver, transactionStream } from '../../src/domain/purchase.js';
 import type { NewEvent } from '../../src/ports/eventStore.js';
-import { type Service, eventually } from './service.js';
+import { type Service } from './service.js';
+import { eventually } from './until.js';
 
 const DAY_MS = 86_400_000;
 
@@ -57,10 +58,10 @@ export async function boughtBefore(service: Service, { product = 'mocha', brand 
   await service.events.append(transactionStream(transactionId), [purchased, started, charged].map((event) => recorded(event, at)), 'none');
   const [ids] = deriveGiftIds(seed, 1);
   if (ids === undefined) throw new Error('a purchase without a gift');
-  await eventually(async () => ((await service.events.read(giftStream(ids.gift_id))).length > 0 ? true : undefined), 10_000);
+  await eventually(async () => (await service.events.read(giftStream(ids.gift_id))).length > 0, 10_000);
   // Nobody waits for read models on behalf of what was appended past the API.
   const token = await service.userToken('ann');
-  await eventually(async () => ((await service.ask('GET', `/api/v2/gifts/${ids.gift_id}`, { token })).status === 200 ? true : undefined), 10_000);
+  await eventually(async () => (await service.ask('GET', `/api/v2/gifts/${ids.gift_id}`, { token })).status === 200, 10_000);
   return ids.gift_id;
 }
 

@@ -3,7 +3,6 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
 import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
@@ -15,6 +14,7 @@ import type { CollectionSpec, ReadStore, StoredDocument } from '../../src/ports/
 import { gifts } from '../../src/projections/gifts.js';
 import { startProjector, type Projector, type ProjectorOptions } from '../../src/projections/projector.js';
 import { transactions } from '../../src/projections/transactions.js';
+import { until } from './until.js';
 
 /** Nothing is printed. */
 export const silent = pino({ level: 'silent' });
@@ -120,12 +120,6 @@ export async function buy(events: EventStore, receivers: readonly PurchaseReceiv
 export function redeem(events: EventStore, gift: string, redemption_id = `r-${gift}`): Promise<Appended> {
   const data = { redemption_id, location_id: 's1', location_merchant_id: 'm1', merchant_id: 'm1', brand_id: 'b1', product_id: 'p1', value: 350 };
   return append(events, giftStream(gift), 'GiftRedeemed', data);
-}
-
-/** Waits until it holds, at most 20 s. @throws Error when it never does. */
-export async function until(condition: () => boolean | Promise<boolean>, what = 'the condition'): Promise<void> {
-  for (const end = performance.now() + 20_000; performance.now() < end; await sleep(5)) if (await condition()) return;
-  throw new Error(`waited in vain for ${what}`);
 }
 
 /** Waits until everything in the log is projected, checkpoints of all projections included. */

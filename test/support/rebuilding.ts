@@ -11,8 +11,9 @@ import type { Projection } from '../../src/projections/projection.js';
 import { openReadModel } from '../../src/projections/readModel.js';
 import { beginRebuild, build, type RebuildDeps, seizeBuilding } from '../../src/projections/rebuild.js';
 import { FULL_SPEED } from './fullSpeed.js';
-import { append, silent, until } from './projecting.js';
+import { append, silent } from './projecting.js';
 import { untilStopped } from './untilStopped.js';
+import { until } from './until.js';
 
 /** The projection that is rebuilt. */
 export const GIFTS_PROJECTION = gifts as unknown as Projection;

@@ -245,12 +245,3 @@ export async function untilReady(url: string): Promise<void> {
   }
   throw new Error(`${url} did not get ready: ${(await request(`${url}/readyz`, 'GET')).text}`);
 }
-
-/** Looks again until `look` gives something. */
-export async function eventually<T>(look: () => Promise<T | undefined>, withinMs = 20_000): Promise<T> {
-  for (const end = performance.now() + withinMs; ; await sleep(20)) {
-    const found = await look();
-    if (found !== undefined) return found;
-    if (performance.now() > end) throw new Error(`not within ${withinMs} ms`);
-  }
-}

@@ -8,7 +8,8 @@ import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { type Collector, openCollector, type SentSpan } from '../support/collector.js';
 import { buyOne, purchaseOf, redeem } from '../support/giftFlow.js';
 import { openRealProviders } from '../support/realProviders.js';
-import { type Service, eventually, startService } from '../support/service.js';
+import { type Service, startService } from '../support/service.js';
+import { eventually } from '../support/until.js';
 
 const test = suite('one trace');
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -50,7 +51,7 @@ test('a purchase is one trace over four processes, from the request over its eve
       'POST /api/v2/transactions', 'command transaction', 'append transaction', 'step charge', 'payments.charge ask', 'payments.charge answer', 'provider stripe', 'step issue',
       'append gift', 'step tell', 'append notification', 'notifications.send ask', 'notifications.send answer', 'provider twilio', 'projection batch',
     ];
-    await eventually(async () => (wanted.every((name) => named(name).length > 0) && named('append notification').length === 2 ? true : undefined), 10_000);
+    await eventually(async () => wanted.every((name) => named(name).length > 0) && named('append notification').length === 2, 10_000);
 
     const spans = collector.spans.filter((span) => span.traceId === TRACE);
     const byId = new Map(spans.map((span) => [span.spanId, span]));
@@ -71,7 +72,7 @@ test('a purchase is one trace over four processes, from the request over its eve
     assert.equal(redeemed.status, 201);
     const refused = await redeem(service, gift, 'bob');
     assert.equal(refused.status, 405);
-    await eventually(async () => (collector.spans.filter(({ name }) => name === 'command gift').length === 2 ? true : undefined));
+    await eventually(async () => collector.spans.filter(({ name }) => name === 'command gift').length === 2);
     assert.deepEqual(collector.spans.filter(({ name }) => name === 'command gift').map(({ status, attributes }) => [status, attributes['error.type']]), [[0, undefined], [2, 'Refusal']]);
 
     // Everything that was appended carries the trace, in whatever process.

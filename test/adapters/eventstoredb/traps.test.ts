@@ -11,6 +11,7 @@ import type { EventStoreDouble } from '../../support/eventStoreDouble.js';
 import { startEventStoreDouble } from '../../support/eventStoreDouble.js';
 import type { AppendFault } from '../../support/eventStoreDoubleStreams.js';
 import { batchesOf, event, events, eventsOf, failureOf, idsOf, newStream, readUntil, within } from '../../support/eventStoreEvents.js';
+import { until } from '../../support/until.js';
 
 const TIMEOUT_MS = 400;
 /** Where nothing is to wait for its end, in ms. */
@@ -32,14 +33,6 @@ async function onDouble(check: (opened: Opened) => Promise<void>, timeoutMs = TI
     double.way.thaw();
     for (const store of stores) await store.close();
     await double.close();
-  }
-}
-
-async function until(holds: () => boolean, ms = 20_000): Promise<void> {
-  const end = performance.now() + ms;
-  while (!holds()) {
-    assert.ok(performance.now() < end, `not within ${ms} ms: ${holds.toString()}`);
-    await sleep(5);
   }
 }
 

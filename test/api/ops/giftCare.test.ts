@@ -4,7 +4,8 @@ import { accessStream } from '../../../src/domain/access.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { buyOne, purchaseOf, redeem, refused } from '../../support/giftFlow.js';
 import { boughtBefore, daysFromNow } from '../../support/pastPurchase.js';
-import { type Json, type Reply, type Service, eventually, startService } from '../../support/service.js';
+import { type Json, type Reply, type Service, startService } from '../../support/service.js';
+import { eventually } from '../../support/until.js';
 
 const test = suite('gifts cared for by support');
 let service: Service;
@@ -29,7 +30,7 @@ const told = async (gift: string, times: number): Promise<Json[]> =>
   });
 /** Waits until so many tellings have ended: sent, or failed for want of an address. */
 const ended = async (gift: string, times: number): Promise<true> =>
-  eventually(async () => ((await service.events.read(`notification-${gift}`)).filter(({ type }) => type === 'NotificationSent' || type === 'NotificationFailed').length === times ? true : undefined));
+  eventually(async () => (await service.events.read(`notification-${gift}`)).filter(({ type }) => type === 'NotificationSent' || type === 'NotificationFailed').length === times);
 const typesOf = (data: Json): string[] => (data.events as Json[]).map(({ type }) => type as string);
 
 test('a receiver is told again, once for each time it is asked for; who and why stands in the history', async () => {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { accessStream } from '../../../src/domain/access.js';
 import { buy, redeem, refused } from '../../support/giftFlow.js';
-import { type Json, type Reply, type Service, eventually, startService } from '../../support/service.js';
+import { type Json, type Reply, type Service, startService } from '../../support/service.js';
+import { eventually } from '../../support/until.js';
 
 const test = suite('api/ops/gifts');
 let service: Service;
@@ -17,7 +18,7 @@ const seen = async (): Promise<Json[]> => (await service.events.read(accessStrea
 test.before(async () => {
   service = await startService();
   [id = ''] = await buy(service, 'latte', [{ phone_number: PHONE }, { user_id: 'cat' }]);
-  await eventually(async () => ((await service.events.read(`notification-${id}`)).length === 2 ? true : undefined));
+  await eventually(async () => (await service.events.read(`notification-${id}`)).length === 2);
   redemption = (await redeem(service, id)).json.data.id as string;
 });
 test.after(() => service.close());
@@ -30,7 +31,7 @@ test('auditors see the whole life; others are refused', async () => {
   const last = (await seen()).at(-1);
   assert.deepEqual([last.data.what, last.data.asked, last.data.count, last.metadata.by.user], ['GET /ops/gifts/:giftId/history', { giftId: id }, 7, 'aud']);
   for (const user of ['sue', 'ann', 'till-coffee']) refused(await ask(`/ops/gifts/${id}/history`, user), 403, 'Forbidden.');
-  await eventually(async () => ((await ask(`/ops/gifts/${redemption}/history`)).status === 200 ? true : undefined));
+  await eventually(async () => (await ask(`/ops/gifts/${redemption}/history`)).status === 200);
   assert.deepEqual((await ask(`/ops/gifts/${redemption}/history`)).json, reply.json);
   assert.equal((await ask(`/ops/gifts/${reply.json.transaction_id}/history`)).json.gift_ids.length, 2);
   for (const query of ['', '?format=xml', '?personal=true']) refused(await ask(`/ops/gifts/${'0'.repeat(20)}/history${query}`), 404, 'gift not found');
@@ -60,7 +61,7 @@ test('the lives of many gifts come in pieces, and are one JSON all the same', as
   const others = await buy(service, 'latte', Array(600).fill({}));
   const { transaction_id: large } = (await ask(`/ops/gifts/${others[0]}/history`)).json;
   const lines = async (): Promise<Json[]> => (await ask(`/ops/gifts/${large}/history?format=ndjson`)).text.trimEnd().split('\n').map((line) => JSON.parse(line) as Json);
-  await eventually(async () => ((await lines()).length === 603 ? true : undefined));
+  await eventually(async () => (await lines()).length === 603);
   const reply = await ask(`/ops/gifts/${large}/history`);
   assert.deepEqual([reply.status, reply.headers.get('content-type'), reply.headers.get('cache-control')], [200, 'application/json; charset=utf-8', 'no-store']);
   assert.deepEqual(reply.json, { data: await lines(), transaction_id: large, gift_ids: others });

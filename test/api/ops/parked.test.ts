@@ -4,7 +4,8 @@ import { parkedId } from '../../../src/domain/parked.js';
 import type { Engines } from '../../../src/engines.js';
 import { refused } from '../../support/giftFlow.js';
 import { parkedPurchase, parkedRefund, parkedTimes, startWithTrouble } from '../../support/parkedWork.js';
-import { type Json, type Reply, type Service, eventually } from '../../support/service.js';
+import { type Json, type Reply, type Service } from '../../support/service.js';
+import { eventually } from '../../support/until.js';
 
 const test = suite('parked work under /ops');
 let service: Service;
@@ -59,14 +60,14 @@ test('a retry that fails again parks again with the count; one that works finish
     return look.json.data.gift_status === 'sent' ? look : undefined;
   });
   // A gift is shown as sent from its payment on; it is issued a moment later.
-  await eventually(async () => ((await service.events.read(`gift-${gift}`)).length > 0 ? true : undefined));
+  await eventually(async () => (await service.events.read(`gift-${gift}`)).length > 0);
   assert.equal((await get(`/${id}`)).json.data.settled, true, 'it is over');
   const late = await decide(id, 'retry', 'once more');
   assert.deepEqual([late.status, late.json.data.events.length], [200, 4], 'it was handed back already');
   refused(await decide(id, 'discard'), 409, 'this work has been retried.');
   assert.equal(((await get('?limit=1000')).json.data as Json[]).some(({ entity }) => entity === transaction), false);
 
-  await eventually(async () => ((await service.events.read(`notification-${gift}`)).length === 2 ? true : undefined));
+  await eventually(async () => (await service.events.read(`notification-${gift}`)).length === 2);
   const history = await service.ask('GET', `/ops/gifts/${gift}/history`, { token: await service.userToken('aud') });
   const events = history.json.data as Json[];
   assert.deepEqual(events.map(({ type }) => type), [
@@ -154,7 +155,7 @@ test('who sends the position of a decision is not shown a list without it: it is
     const { transaction } = await parkedPurchase(slow);
     const token = await slow.userToken('sue');
     const list = async (headers: Readonly<Record<string, string>> = {}): Promise<Reply> => slow.ask('GET', '/ops/parked', { token, headers });
-    await eventually(async () => ((await list()).json.data.length === 1 ? true : undefined));
+    await eventually(async () => (await list()).json.data.length === 1);
     hold = new Promise((resolve) => (free = resolve));
     const discarded = await slow.ask('POST', `/ops/parked/${transaction}/discard`, { token, body: { reason: 'not wanted' } });
     assert.equal(discarded.status, 200, discarded.text);
@@ -162,7 +163,7 @@ test('who sends the position of a decision is not shown a list without it: it is
     refused(await list(headers), 503, 'Service unavailable.');
     assert.equal((await slow.ask('GET', `/ops/parked/${transaction}`, { token, headers })).json.data.state, 'discarded');
     free();
-    await eventually(async () => ((await list()).json.data.length === 0 ? true : undefined));
+    await eventually(async () => (await list()).json.data.length === 0);
     assert.deepEqual((await list(headers)).json.data, []);
   } finally {
     free();

@@ -15,7 +15,8 @@ import { PROJECTIONS } from '../../../src/readModels.js';
 import { buy, refused } from '../../support/giftFlow.js';
 import { silent } from '../../support/projecting.js';
 import { ASKED, GIFTS_PROJECTION } from '../../support/rebuilding.js';
-import { type Json, type Reply, type Service, eventually, startService } from '../../support/service.js';
+import { type Json, type Reply, type Service, startService } from '../../support/service.js';
+import { eventually } from '../../support/until.js';
 
 const test = suite('api/ops/projections');
 const never = new AbortController().signal;

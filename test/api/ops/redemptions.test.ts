@@ -5,7 +5,8 @@ import { accessStream } from '../../../src/domain/access.js';
 import type { Engines } from '../../../src/engines.js';
 import type { EventBatch, EventFilter } from '../../../src/ports/eventStore.js';
 import { buy, redeem, refused, unredeem } from '../../support/giftFlow.js';
-import { type Json, type Reply, type Service, eventually, startService } from '../../support/service.js';
+import { type Json, type Reply, type Service, startService } from '../../support/service.js';
+import { eventually } from '../../support/until.js';
 
 const test = suite('api/ops/redemptions');
 let service: Service;
