@@ -32,7 +32,7 @@ export type Unsubscribe = () => Promise<void>;
 
 /** The engine. Payloads are plain JSON, at most 1 MB. Subjects are dot-separated words without wildcards. */
 export interface Bus {
-  /** `embedded`, `nats`: for status pages and logs. */
+  /** `embedded`, `nats`: as `/readyz`, metrics and the command line name it. */
   readonly engine: string;
   /**
    * Sends a request and waits for the reply.

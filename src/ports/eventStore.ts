@@ -109,7 +109,7 @@ export interface ReadOptions {
 export interface EventStore {
   /** The log's id: made with the log, never changed. */
   readonly logId: string;
-  /** `embedded`, `eventstoredb`: for status pages and logs. */
+  /** `embedded`, `eventstoredb`: as `/readyz`, metrics and the command line name it. */
   readonly engine: string;
 
   /**

@@ -131,7 +131,7 @@ export interface Records {
 
 /** The engine. Every method throws UnavailableError when the engine can't be reached or its disk is full. */
 export interface ReadStore {
-  /** `embedded`, `mongodb`: for status pages and logs. */
+  /** `embedded`, `mongodb`: as `/readyz`, metrics and the command line name it. */
   readonly engine: string;
   readonly records: Records;
 
