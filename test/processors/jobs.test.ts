@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { RemoteError } from '../../src/ports/bus.js';
 import { type Job, jobRunner } from '../../src/processors/jobs.js';
 import { openPool } from '../../src/processors/pool.js';
-import { LaterError, NotOursError, PATIENCE } from '../../src/processors/retry.js';
+import { GiveUpError, LaterError, NotOursError, PATIENCE } from '../../src/processors/retry.js';
 import { processTally } from '../../src/processors/status.js';
 import type { Writer } from '../../src/processors/writing.js';
 
@@ -66,6 +66,30 @@ test('what could not be tried, since another process may have the work, is told 
   await Promise.race([done, sleep(20_000, undefined, { ref: false })]);
   assert.equal([tried, before], [0, { inFlight: 50, failed: 0, parked: 0 }]);
   assert.equal([runs, lines, tally.status().steps.get('issue')], [50, [], { inFlight: 0, failed: 0, parked: 0 }]);
+});
+
+test('what can’t be done is parked only by a process that may still act: another one may have it in hand by then', async () => {
+  const parked: unknown[] = [];
+  let asleep = false;
+  const runner = jobRunner({
+    writer: { append: async (_stream, event) => (parked.push(event), SEEN) }, logger: pino({ level: 'silent' }), ticks: () => performance.now(),
+    patience: { ...PATIENCE, retryMs: 1, retryAtMostMs: 1 }, tally: processTally(), signal: new AbortController().signal, timesParked: () => 0,
+    mayAct: () => {
+      if (!asleep) return;
+      asleep = false;
+      throw new NotOursError('the work may have passed to another process');
+    },
+  });
+  let runs = 0;
+  runner.takeOn({
+    key: 'charge', pool: openPool(1), transactionId: 't', parkAs: { name: 'purchase', entity: 't', step: 'charge' }, cause: () => SEEN,
+    async run() {
+      asleep = ++runs < 3;
+      throw new GiveUpError('the provider does not know');
+    },
+  });
+  for (const deadline = performance.now() + 20_000; parked.length === 0 && performance.now() < deadline; ) await sleep(1);
+  assert.equal([runs, parked.length], [3, 1]);
 });
 
 test.run();
