@@ -3,7 +3,7 @@ import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { RemoteError } from '../../src/ports/bus.js';
-import { type Job, jobRunner } from '../../src/processors/jobs.js';
+import { type Job, type JobRunner, jobRunner } from '../../src/processors/jobs.js';
 import { openPool } from '../../src/processors/pool.js';
 import { GiveUpError, LaterError, NotOursError, PATIENCE } from '../../src/processors/retry.js';
 import { processTally } from '../../src/processors/status.js';
@@ -13,6 +13,28 @@ const test = suite('jobs');
 
 const HOUR = 3_600_000;
 const SEEN = { id: 'e', at: '', revision: 0, correlationId: 'c' };
+
+/** A runner and one job of it. `run`: what its attempts do. */
+function working(run: (attempt: number, name: string) => Promise<void>): { readonly runner: JobRunner; job(name: string): Job; readonly told: string[]; readonly stopping: AbortController } {
+  const told: string[] = [];
+  const stopping = new AbortController();
+  const runner = jobRunner({
+    writer: { append: async (_stream, event) => (told.push((event as { type: string }).type), SEEN) }, logger: pino({ level: 'silent' }), ticks: () => performance.now(),
+    patience: { ...PATIENCE, retryMs: 60_000, retryAtMostMs: 60_000 }, tally: processTally(), mayAct: () => undefined, signal: stopping.signal, timesParked: () => 0,
+  });
+  const pool = openPool(4);
+  const job = (name: string): Job => ({
+    key: 'refund/r', pool, transactionId: 't', parkAs: { name: 'refund', entity: 'r', step: 'refund' }, cause: () => SEEN, done: () => void told.push(`${name} done`),
+    run: async (attempt) => {
+      told.push(`${name} ${attempt}`);
+      await run(attempt, name);
+    },
+  });
+  return { runner, job, told, stopping };
+}
+
+/** Lets everything that waits for nothing come to its end. */
+const settled = (): Promise<void> => sleep(20);
 
 test('what a limit of our own has held back for a day is not given up at the next failure', async () => {
   let ticks = 0;
@@ -90,6 +112,70 @@ test('what can’t be done is parked only by a process that may still act: anoth
   });
   for (const deadline = performance.now() + 20_000; parked.length === 0 && performance.now() < deadline; ) await sleep(1);
   assert.equal([runs, parked.length], [3, 1]);
+});
+
+test('what is in hand is not taken on twice; what is asked for anew while it runs is done again, as it is asked for then, and done only after that', async () => {
+  let end: () => void = () => undefined;
+  const running = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const { runner, job, told } = working(() => running);
+  runner.takeOn(job('first'));
+  runner.takeOn(job('second'));
+  runner.takeOnAnew(job('third'));
+  runner.takeOnAnew(job('fourth'));
+  end();
+  await settled();
+  assert.equal(told.splice(0), ['first 1', 'fourth 1', 'fourth done']);
+  runner.takeOn(job('fifth'));
+  await settled();
+  assert.equal(told, ['fifth 1', 'fifth done'], 'it is in hand no more');
+});
+
+test('also where that attempt gives it up: what it saw has changed', async () => {
+  const { runner, job, told } = working(async (_attempt, name) => {
+    if (name !== 'first') return;
+    runner.takeOnAnew(job('retried'));
+    throw new GiveUpError('refused');
+  });
+  runner.takeOn(job('first'));
+  await settled();
+  assert.equal(told, ['first 1', 'WorkParked', 'retried 1', 'retried done']);
+});
+
+test('what waits for its next attempt goes on at once when it is woken, or asked for anew: as it is asked for then', async () => {
+  const { runner, job, told } = working(async (attempt, name) => {
+    if (name === 'first' && attempt < 3) throw new RemoteError('trouble');
+  });
+  runner.takeOn(job('first'));
+  await settled();
+  runner.wake('refund/r');
+  await settled();
+  assert.equal(told, ['first 1', 'first 2']);
+  runner.takeOnAnew(job('second'));
+  await settled();
+  assert.equal(told, ['first 1', 'first 2', 'second 3', 'second done']);
+});
+
+test('what is parked is not done, and is parked once until it is taken back', async () => {
+  const { runner, job, told } = working(async () => {
+    throw new GiveUpError('refused');
+  });
+  for (const name of ['first', 'second', 'third']) {
+    if (name === 'third') runner.takeBack('refund', 'r');
+    runner.takeOn(job(name));
+    await settled();
+  }
+  assert.equal(told, ['first 1', 'WorkParked', 'second 1', 'third 1', 'WorkParked']);
+});
+
+test('once it is to end, nothing is taken on', async () => {
+  const { runner, job, told, stopping } = working(async () => undefined);
+  stopping.abort();
+  runner.takeOn(job('first'));
+  runner.takeOnAnew(job('second'));
+  await settled();
+  assert.equal(told, []);
 });
 
 test.run();
