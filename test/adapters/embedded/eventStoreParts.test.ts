@@ -275,6 +275,20 @@ test('streams of more events than one slice are read whole', () =>
     assert.is((await store.read('long', { limit: 500 })).length, 500);
   }));
 
+test('streams whose events are large are read whole, few of them or many, also from within and up to a limit', () =>
+  inFolder(async ({ open }) => {
+    const store = await open();
+    const text = 'x'.repeat(400_000);
+    for (const count of [5, 8, 21]) {
+      const stream = `large-${count}`;
+      await Promise.all(Array.from({ length: count }, () => store.append(stream, [event('Large', { text })], 'any')));
+      const read = async (options?: { from?: number; limit?: number }): Promise<number[]> => (await store.read(stream, options)).map(({ revision }) => revision);
+      const all = Array.from({ length: count }, (_, n) => n);
+      assert.equal(await read(), all);
+      assert.equal([await read({ from: 2 }), await read({ limit: count - 1 }), await read({ from: 1, limit: 4 })], [all.slice(2), all.slice(0, -1), all.slice(1, 5)]);
+    }
+  }));
+
 test('a prefix at the end of all characters matches what begins with it', () =>
   inFolder(async ({ open }) => {
     const store = await open();
