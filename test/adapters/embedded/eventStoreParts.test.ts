@@ -241,6 +241,7 @@ test('who waits for the log to grow is woken by growth past its place, by its si
     return end;
   });
   await within(20_000, tail.past(4, undefined));
+  await within(20_000, tail.past(100, AbortSignal.abort()));
   const signal = new AbortController();
   const woken: string[] = [];
   const wait = (name: string, position: number, by?: AbortSignal): Promise<void> => tail.past(position, by).then(() => void woken.push(name));
