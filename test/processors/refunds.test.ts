@@ -358,10 +358,13 @@ test('a refund that was made before the log was restored from a backup is found,
     providers.stripe.refunds.push({
       id: 're_before', object: 'refund', amount: 250, currency: 'gbp', charge: null, payment_intent: intent?.id ?? '', metadata: { refund_id: 'r', attempt: '1', transaction_id: transactionId }, created: 1, status: 'succeeded',
     });
+    // That another refund was asked for just now says nothing of this one's age.
+    await house.append(`transaction-${transactionId}`, 'RefundRequested', { refund_id: 'other', gift_ids: giftIds.slice(1), voided: false, reason: 'x' });
     house.process();
-    await ended(house, 1);
-    assert.is(providers.stripe.refunded(transactionId), 250);
-    assert.is(await refOf(house), 're_before');
+    await ended(house, 2);
+    assert.is(providers.stripe.refunded(transactionId), 500);
+    const refs = new Map((await house.all('GiftsRefunded')).map(({ data }) => [(data as { refund_id: string }).refund_id, (data as { refund_ref: string }).refund_ref]));
+    assert.is(refs.get('r'), 're_before');
   });
 });
 
