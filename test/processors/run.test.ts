@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import type { EventStore } from '../../src/ports/eventStore.js';
+import { PATIENCE } from '../../src/processors/retry.js';
+import { workThrough } from '../../src/processors/session.js';
+import { processTally } from '../../src/processors/status.js';
 import { phone } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
 
@@ -147,6 +150,23 @@ test('of two at once one works, the other takes over', async ({ house }) => {
   assert.is((await house.all('ChargeStarted')).length, 40);
   assert.is((await house.all('GiftIssued')).length, 80);
   assert.is(house.lines.filter(({ msg }) => msg === 'simulated notification sent').length, 40);
+});
+
+test('acts at no moment at which the work may have passed to another process, and goes on when it has not', async ({ house }) => {
+  await house.work();
+  let held = false;
+  const ending = new AbortController();
+  const tally = processTally();
+  const session = { ...house.deps, now: Date.now, patience: { ...PATIENCE, ...house.deps.patience }, tally };
+  const working = workThrough(session, { from: undefined, checkpoint: async () => undefined, signal: ending.signal, held: () => held });
+  const { transactionId } = await house.buy([phone(1)]);
+  await house.until(async () => tally.status().steps.get('charge')?.inFlight === 1);
+  await sleep(100);
+  assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased']);
+  held = true;
+  await house.until(async () => (await house.all('NotificationSent')).length === 1);
+  ending.abort();
+  await working;
 });
 
 test('waits for workers that come later, and for providers in trouble', async ({ house }) => {
