@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert';
 import { notificationStream } from '../../src/domain/notification.js';
 import type { GiftsPurchased } from '../../src/domain/purchase.js';
 import type { NotificationWork } from '../../src/processors/notification.js';
-import { PATIENCE } from '../../src/processors/retry.js';
+import { NotOursError, PATIENCE } from '../../src/processors/retry.js';
 import { tell, type TellDeps, type TellMemory, tellMemory } from '../../src/processors/tellStep.js';
 import { writer } from '../../src/processors/writing.js';
 import { SUBJECTS } from '../../src/workers/messages.js';
@@ -15,8 +15,8 @@ const GIFT = 'gift-1';
 const STARTED = { transaction_id: 't', channel: 'sms' };
 const SENT = { channel: 'sms', provider: 'p', message_id: 'm', simulated: true };
 
-/** Tells as the feed asks for it that has seen nothing of the other process. @returns what was asked for on the bus */
-async function told(house: House, memory: TellMemory = tellMemory()): Promise<string[]> {
+/** Tells as the feed asks for it that has seen nothing of the other process. `never`: nobody has been told as far as the provider knows. @returns what was asked for on the bus */
+async function told(house: House, memory: TellMemory = tellMemory(), { cancelled, never, mayAct = () => undefined }: { cancelled?: true; never?: true; mayAct?: () => void } = {}): Promise<string[]> {
   const asked: string[] = [];
   const deps: TellDeps = {
     events: house.events,
@@ -24,7 +24,7 @@ async function told(house: House, memory: TellMemory = tellMemory()): Promise<st
       ...house.bus,
       request: async <R>(subject: string) => {
         asked.push(subject);
-        return { outcome: 'sent', provider: 'p', message_id: 'm', simulated: true } as R;
+        return (never === true && subject === SUBJECTS.lookUpNotification ? { outcome: 'never' } : { outcome: 'sent', provider: 'p', message_id: 'm', simulated: true }) as R;
       },
     },
     writer: writer(house.events, Date.now),
@@ -32,11 +32,13 @@ async function told(house: House, memory: TellMemory = tellMemory()): Promise<st
     senderName: async () => 'Ann',
     launchUrl: (giftId) => `http://gift.test/g/${giftId}`,
     patience: PATIENCE,
-    mayAct: () => undefined,
+    mayAct,
   };
   const purchase = { transaction_id: 't', buyer_id: 'buyer', product_name: 'Flat white', message: '', receivers: [phone(1)] } as unknown as GiftsPurchased['data'];
-  const work: NotificationWork = { stage: 'due', transactionId: 't', index: 0, last: { id: 'e', at: '', revision: 0, correlationId: 'c' } };
-  await tell(deps, { giftId: GIFT, work, purchase }, memory);
+  const work: NotificationWork = { stage: 'due', transactionId: 't', index: 0, last: { id: 'e', at: '', revision: 0, correlationId: 'c' }, ...(cancelled === undefined ? {} : { cancelled }) };
+  await tell(deps, { giftId: GIFT, work, purchase }, memory).catch((error: unknown) => {
+    if (!(error instanceof NotOursError)) throw error;
+  });
   return asked;
 }
 
@@ -61,6 +63,32 @@ test('it is begun: what became of it is looked up, and nothing sent', async ({ h
   await house.append(notificationStream(GIFT), 'NotificationStarted', STARTED);
   assert.equal(await told(house), [SUBJECTS.lookUpNotification]);
   assert.equal(await house.types(notificationStream(GIFT)), ['NotificationStarted', 'NotificationSent']);
+});
+
+test('it is begun and nobody was told, and the gift is cancelled by now: nothing is sent', async ({ house }) => {
+  await house.append(notificationStream(GIFT), 'NotificationStarted', STARTED);
+  assert.equal(await told(house, tellMemory(), { cancelled: true, never: true }), [SUBJECTS.lookUpNotification]);
+  assert.equal((await house.all('NotificationFailed')).map(({ data }) => data), [{ cause: 'gift is cancelled' }]);
+});
+
+test('it is cancelled before anybody has begun: nobody is asked for anything', async ({ house }) => {
+  assert.equal(await told(house, tellMemory(), { cancelled: true }), []);
+  assert.equal(await house.types(notificationStream(GIFT)), ['NotificationFailed']);
+});
+
+test('what is known not to have been sent is that attempt alone: of another one the provider is asked first', async ({ house }) => {
+  await house.append(notificationStream(GIFT), 'NotificationStarted', STARTED);
+  assert.equal(await told(house, { unsent: 2, tries: 1 }), [SUBJECTS.lookUpNotification]);
+});
+
+test('the work passes to another process before it is sent: nothing is, and the next try says so without asking', async ({ house }) => {
+  const memory = tellMemory();
+  const mayAct = (): void => {
+    throw new NotOursError('passed on');
+  };
+  assert.equal(await told(house, memory, { mayAct }), []);
+  assert.equal(await house.types(notificationStream(GIFT)), ['NotificationStarted']);
+  assert.equal(await told(house, memory), [SUBJECTS.send]);
 });
 
 test.run();
