@@ -149,6 +149,18 @@ test('what gifts do not make up for is parked once, with its cause; so are codes
   assert.is(checkpoint, end, 'nothing is left open');
 });
 
+test('what falls short is parked by the next process where the one that settled it died before it could', async ({ house }) => {
+  const bought = await house.buy([{}]);
+  const stream = `transaction-${bought.transactionId}`;
+  await house.append(stream, 'PaymentCharged', { amount: 250, provider, charge_id: `ch_simulated_${bought.transactionId}` });
+  await tell(house, bought, back(bought, 250));
+  await house.append(stream, 'ProviderRefundSettled', { total: 250, cancelled: 0, vouchered: 0, difference: 250 });
+  const processors = house.process();
+  await house.until(async () => processors.status().caughtUp && processors.status().open === 0);
+  assert.equal(await causes(house), ['£2.50 was given back at the provider; 0 gifts are cancelled for it; £2.50 of it no unredeemed gift makes up for']);
+  assert.equal((await house.types(stream)).filter((type) => type === 'ProviderRefundSettled').length, 1);
+});
+
 test('what is done names the event that asked for it, not whatever came last', async ({ house }) => {
   const bought = await issuedBy(house, 2);
   await tell(house, bought, back(bought, 250));
