@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { notePaymentNews } from '../../src/commands/notePaymentNews.js';
 import type { PaymentNews } from '../../src/domain/paymentNews.js';
 import type { ProcessorDeps } from '../../src/processors/run.js';
+import { SUBJECTS } from '../../src/workers/messages.js';
 import { chances, faultyBus, seeds } from '../support/faultyBus.js';
 import type { House } from '../support/house.js';
 import { houseWithProvidersSuite } from '../support/houseSuite.js';
@@ -78,6 +79,32 @@ test('what the provider tells is taken at once, without a look', async ({ house,
   assert.equal((await house.all('PaymentDeclined')).map(({ data }) => data), [{ provider: 'stripe', code: 'payment_intent_authentication_failure' }]);
   assert.is(failed.status, 'canceled');
   assert.equal([providers.stripe.charges(good.transactionId), providers.stripe.charges(bad.transactionId)], [1, 0]);
+});
+
+test('what is told while it is being looked up is taken up from where the stream stands: nothing is begun once more', async ({ house }) => {
+  const asked: string[] = [];
+  const answers: Readonly<Record<string, object>> = {
+    [SUBJECTS.charge]: { outcome: 'authentication', provider: 'stripe', payment_id: 'pi_1', action: 'redirect', simulated: false },
+    [SUBJECTS.lookUpCharge]: { outcome: 'unknown' },
+    [SUBJECTS.cancelCharge]: { outcome: 'declined', provider: 'stripe', code: 'card_declined', simulated: false },
+  };
+  const { transactionId } = await house.buy([{}]);
+  const bus: ProcessorDeps['bus'] = {
+    ...house.bus,
+    request: async <R>(subject: string) => {
+      asked.push(subject);
+      if (subject === SUBJECTS.lookUpCharge && asked.filter((one) => one === subject).length === 1) {
+        await house.append(`transaction-${transactionId}`, 'PaymentAuthenticationFailed', { provider: 'stripe', payment_id: 'pi_1', code: 'card_declined' });
+        const end = await house.events.end();
+        await house.until(async () => (processors.status().position ?? '') >= (end ?? ''));
+      }
+      return answers[subject] as R;
+    },
+  };
+  const processors = house.process({ ...quick(house), bus });
+  await house.until(() => isSettled(house, transactionId));
+  assert.equal(await house.types(`transaction-${transactionId}`), [...DECLINED.slice(0, 3), 'PaymentAuthenticationFailed', 'PaymentDeclined']);
+  assert.equal(asked, [SUBJECTS.charge, SUBJECTS.lookUpCharge, SUBJECTS.cancelCharge]);
 });
 
 test('after its time payment and gifts are cancelled, also when nobody was there at the end of it', async ({ house, providers }) => {
