@@ -342,6 +342,34 @@ test('a draw that reads the pool while another one for the same gift takes a cod
   }
 });
 
+test('a code leaves the pool for a gift that gets it: one that has drawn a code and got no further keeps that, one that may get no voucher takes none', async () => {
+  await service.import({
+    segments: [{ id: 'seg-cut', name: 'Cut', voucherType: 'qr', expiry: 5 }],
+    products: [{ id: 'cut', brand_id: 'bean', name: 'Cut', sale_price: 100, segments: ['seg-cut'] }],
+    voucher_codes: ['CUT-1', 'CUT-2', 'CUT-3'].map((code) => ({ segment_id: 'seg-cut', code })),
+  });
+  await eventually(async () => ((await get('/api/v2/products/cut')).status === 200 ? true : undefined));
+  const [gift = '', used = ''] = await buy(service, 'cut', [{}, {}]);
+  const store = await service.openStore();
+  try {
+    const pool = openReadModel<VoucherCodeDocument>(store, voucherCodesProjection);
+    await eventually(async () => ((await pool.count({ where: { segment_id: 'seg-cut' } })) === 3 ? true : undefined));
+    const drawn = await codePool(service.events, pool).draw('seg-cut', gift, { commandId: 'cut', correlationId: 'cut', by: { user: 'ann' }, now: new Date().toISOString() });
+    // Every look at the pool sees it taken.
+    await pool.reached((await service.events.end()) ?? '', 5_000);
+    await eventually(async () => {
+      const made = await generate('voucher', gift);
+      return made.status === 200 && codeOf(made) === drawn?.code ? true : undefined;
+    });
+    assert.equal((await redeem(service, used)).status, 201);
+    for (const format of ['voucher', 'voucher/claimed'] as const) refused(await generate(format, used), 405, 'gift already redeemed.');
+    await pool.reached((await service.events.end()) ?? '', 5_000);
+    assert.equal(await pool.count({ where: { segment_id: 'seg-cut', status: 'free' } }), 2);
+  } finally {
+    await store.close();
+  }
+});
+
 test('a gift whose voucher was being made for another segment gets a code of the one that its voucher names', async () => {
   const segments = ['seg-one', 'seg-two'];
   await service.import({
