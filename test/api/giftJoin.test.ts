@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { giftAfter, type GiftModels, joinedGift, joinGifts } from '../../src/api/giftJoin.js';
+import { findGift, giftAfter, type GiftModels, joinedGift, joinGifts } from '../../src/api/giftJoin.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import type { PhoneDocument } from '../../src/projections/accounts.js';
 import type { GiftDocument } from '../../src/projections/gifts.js';
@@ -32,6 +32,11 @@ test('each gift of a purchase is its own number’s holder’s', async () => {
   const joined = await joinGifts({ accounts }, transaction, receivers.map((receiver, index) => ({ id: `g${index}`, gift: giftTo(receiver, { index }) })));
   assert.equal(joined.map(({ id, owner }) => [id, owner]), [['g0', 'bob'], ['g1', 'ann'], ['g2', undefined], ['g3', 'cat'], ['g4', 'dan'], ['g5', 'bob']]);
   assert.equal(asked, [['phone-b', 'phone-nobody', 'phone-c']]);
+});
+
+test('while one read model knows of a gift and the other not yet of its purchase there is none', async () => {
+  const models = { gifts: { get: async () => giftTo({ phone_hash: 'h' }) }, transactions: { get: async () => undefined }, accounts: { get: async () => phone() } } as unknown as GiftModels;
+  assert.is(await findGift(models, 'g'), undefined);
 });
 
 test('as it was right after an event it has the receiver of then, whoever it was given to since', () => {
