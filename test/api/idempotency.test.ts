@@ -157,6 +157,31 @@ test('with every stored answer gone, what was appended is found again', async ()
   refused(other, 422, 'Idempotency key already used with another request.');
 });
 
+test('with its stored answer gone, what was done is answered as it was, though its caller could not do it any more', async () => {
+  const [shared, used] = [await buyOne(service), await buyOne(service)];
+  const keys = { claim: newKey(), redeem: newKey() };
+  const all: (() => Promise<Reply>)[] = [
+    async () => service.ask('POST', `/api/v2/gifts/${shared}/claim`, { token: await service.userToken('bob'), key: keys.claim }),
+    () => redeem(service, used, 'ann', 'bean-soho', { key: keys.redeem }),
+  ];
+  const first = [];
+  for (const ask of all) first.push(await ask());
+  assert.deepEqual(first.map(({ status }) => status), [200, 201]);
+  // Both are another one's since: a minute later, as answers tell times in seconds.
+  const now = new Date(Date.now() + 60_000).toISOString();
+  assert.equal((await unredeem(service, used)).status, 200);
+  for (const gift of [shared, used]) {
+    const given = { type: 'GiftReassigned', data: { transaction_id: 't', receiver: { user_id: 'cat' }, phone_number: null, reason: 'test' } };
+    const { position } = await service.events.append(giftStream(gift), recordable([given], { commandId: newKey(), correlationId: 'test', by: { user: 'test' }, now }), 'any');
+    const seen = await service.ask('GET', `/api/v2/gifts/${gift}`, { token: await service.userToken('cat'), headers: { 'gift-position': `${service.events.logId}:${position}` } });
+    assert.equal(seen.json.data.receiver_id, 'cat');
+  }
+  const store = await service.openStore();
+  for (const record of await store.records.list('idempotency:')) await store.records.delete(record.key);
+  await store.close();
+  for (const [index, ask] of all.entries()) same(first[index] as Reply, await ask());
+});
+
 test('a refusal that can\'t be kept is not told: nothing else would know of it when the request comes again; what stands in the log is told', async () => {
   let failing = false;
   const through = (engines: Engines): Engines => {

@@ -1,6 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { positionOf } from '../../../src/adapters/embedded/eventStoreLog.js';
+import { feed } from '../../../src/adapters/embedded/eventStoreFeed.js';
+import type { EventReader } from '../../../src/adapters/embedded/eventStoreReader.js';
 import { recentEvents } from '../../../src/adapters/embedded/eventStoreRecent.js';
 import type { EventStore, NewEvent, RecordedEvent } from '../../../src/ports/eventStore.js';
 import { batchesOf, event, events, readUntil } from '../../support/eventStoreEvents.js';
@@ -98,6 +100,17 @@ test('repeats, conflicts and appends of other processes in between: followers se
     for (const seen of await Promise.all(following)) assert.equal(plain(seen), log);
     assert.equal(plain(await filtered), log.filter(({ type }) => type === 'Odd' || type === 'Last'));
   }));
+
+test('a batch from it is said to reach the log’s end only where it does', async () => {
+  const recent = recentEvents();
+  recent.add({ stream: 'a', revision: 4, position: 5, fields: fields('A', 'B', 'C', 'D', 'E') });
+  const unread = (): never => {
+    throw new Error('the file is read');
+  };
+  const reader: EventReader = { end: () => 5, timeAt: unread, readStream: unread, together: unread, scan: unread };
+  const batches = await batchesOf(feed(undefined, {}, { batchSize: 2 }, { reader, recent, closed: () => false }));
+  assert.equal(batches.map(({ events: all, position, caughtUp }) => [all.length, position, caughtUp]), [[2, positionOf(2), false], [2, positionOf(4), false], [1, positionOf(5), true]]);
+});
 
 test('a follower that falls far behind reads on from the file', () =>
   inFolder(async ({ open }) => {
