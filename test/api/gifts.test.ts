@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
+import type { Engines } from '../../src/engines.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { checked, answerOf, unharmed } from '../support/answers.js';
 import { buy, buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
@@ -305,6 +307,40 @@ test('redeemed and then expired: already redeemed; unredeemed and then expired: 
   refused(await redeem(service, gift), 405, 'gift is expired and cannot be redeemed.');
   refused(await unredeem(service, gift), 422, 'gift not redeemed.');
   assert.deepEqual((await look(gift)).json.data.redeemed_id, null);
+});
+
+test('a write answers once the read models that it touches show it', async () => {
+  /** The read models that were waited for, while anybody counts. */
+  let waited: string[] | undefined;
+  const through = (engines: Engines): Engines => {
+    const reached: typeof engines.store.reached = async (collection, ...asked) => {
+      if (waited === undefined) return engines.store.reached(collection, ...asked);
+      await sleep(100);
+      const shown = await engines.store.reached(collection, ...asked);
+      waited?.push(collection);
+      return shown;
+    };
+    return { ...engines, store: { ...engines.store, reached } };
+  };
+  const own = await startService({ app: { through } });
+  const waitedBy = async (write: () => Promise<Reply>): Promise<number> => {
+    const counted: string[] = [];
+    waited = counted;
+    const { status } = await write();
+    waited = undefined;
+    assert.ok(status < 300, `${status}`);
+    return new Set(counted).size;
+  };
+  try {
+    const [gift, token] = [await buyOne(own), await own.userToken('bob')];
+    assert.equal(await waitedBy(() => own.ask('POST', `/api/v2/gifts/${gift}/claim`, { token })), 1);
+    assert.equal(await waitedBy(() => own.ask('POST', `/api/v2/gifts/${gift}/voucher/claimed`, { token })), 1);
+    assert.equal(await waitedBy(() => redeem(own, gift)), 1);
+    assert.equal(await waitedBy(() => unredeem(own, gift)), 1);
+    assert.equal(await waitedBy(() => own.ask('POST', '/api/v2/transactions', { token, body: purchaseOf('latte') })), 2, 'the purchase and its gifts');
+  } finally {
+    await own.close();
+  }
 });
 
 test('Gift-Position: own writes are seen at once; other logs are ignored, malformed ones 400, future ones 503 within about a second', async () => {
