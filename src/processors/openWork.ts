@@ -34,6 +34,22 @@ interface PurchaseEntry extends Entry<PurchaseWork | undefined> {
 
 const after = (stream: string, prefix: string): string => stream.slice(prefix.length);
 
+/** Whether the first telling of a receiver may end with it. */
+function endsTelling(event: RecordedEvent): boolean {
+  const known = event as unknown as FeedEvent;
+  switch (known.type) {
+    case 'GiftCancelled':
+      return true;
+    case 'NotificationSent':
+    case 'NotificationFailed':
+      return attemptOf(known) === 1;
+    case 'WorkParked':
+      return parkedNameOf(event.stream) === 'notification';
+    default:
+      return false;
+  }
+}
+
 /** Nothing open; the feed begins after `from`. */
 export function openWork(from: Position | undefined): OpenWork {
   // In the order in which they were opened: the first is the one that holds the checkpoint back.
@@ -103,8 +119,6 @@ export function openWork(from: Position | undefined): OpenWork {
 
   /** The first telling of one receiver has ended: its purchase counts it. */
   const end = (giftId: string, event: RecordedEvent): readonly Intent[] => {
-    // Whose gift it is is not known while the purchase's history is being read.
-    for (const entry of reading) entry.kept?.push(event);
     const work = notifications.get(giftId);
     if (work === undefined) return [];
     notifications.delete(giftId);
@@ -154,6 +168,15 @@ export function openWork(from: Position | undefined): OpenWork {
     return intents;
   };
 
+  /**
+   * Kept for every purchase whose history is being read: whose gift it is is not known until then. Only as the feed gives it, never from a history that is gone through: each of those who are
+   * read would hand all that it has kept to the others, twice as much for one more of them.
+   */
+  const keepForReading = (event: RecordedEvent): void => {
+    if (reading.size === 0 || !endsTelling(event)) return;
+    for (const entry of reading) entry.kept?.push(event);
+  };
+
   const react = (event: RecordedEvent): readonly Intent[] => {
     const known = event as unknown as FeedEvent;
     switch (known.type) {
@@ -174,7 +197,6 @@ export function openWork(from: Position | undefined): OpenWork {
       case 'GiftCancelled': {
         const giftId = after(event.stream, 'gift-');
         const work = notifications.get(giftId);
-        for (const entry of reading) entry.kept?.push(event);
         if (work !== undefined) notifications.set(giftId, { ...work, cancelled: true });
         return [];
       }
@@ -216,6 +238,7 @@ export function openWork(from: Position | undefined): OpenWork {
 
   return {
     apply(event) {
+      keepForReading(event);
       const intents = react(event);
       position = event.position;
       return intents;

@@ -179,6 +179,26 @@ test('tellings that were parked by themselves don’t come back with their purch
   assert.equal([...open.resume()], [{ do: 'tell', giftId: 'g2' }, { do: 'retell', giftId: 'g1' }]);
 });
 
+test('of many purchases that are opened again at once each goes through its own history alone', () => {
+  const open = openWork('0000');
+  const ids = Array.from({ length: 12 }, (_, index) => `a${index}`);
+  let looks = 0;
+  const counted = (event: RecordedEvent): RecordedEvent => new Proxy(event, {
+    get(target, key, receiver) {
+      if (key === 'type') looks++;
+      return Reflect.get(target, key, receiver) as unknown;
+    },
+  });
+  const histories = ids.map((id) => [bought(id, phone), charged(id), issued(id, `g-${id}`, phone), counted(told(`g-${id}`)), counted(happened(`gift-g-${id}`, 'GiftCancelled', { reason: 'x' }))]);
+  for (const id of ids) open.apply(retried('purchase', id));
+  for (const id of ids) open.beginReopen(id);
+  // What happens now is kept for whomever it concerns.
+  open.apply(counted(told('g-a11')));
+  for (const [index, id] of ids.entries()) assert.equal(open.reopen(id, histories[index] ?? []), []);
+  assert.is(open.size, 0);
+  assert.ok(looks < 200, `an event of theirs was looked at ${looks} times`);
+});
+
 test('whoever is to be told again holds the checkpoint back until nothing is left to tell', () => {
   last = 10;
   const open = openWork('0010');
