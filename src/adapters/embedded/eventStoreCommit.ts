@@ -3,6 +3,7 @@ import type { Database } from 'better-sqlite3';
 import type { ExpectedRevision } from '../../ports/eventStore.js';
 import { sealMark } from './eventStoreLog.js';
 import { unavailableOf, VALUE } from './sqlite.js';
+import { beginWriting, breathe, LOCK_WAIT_MS } from './writeLock.js';
 
 /** An append on its way to the writer. A plain array, since thousands a second are copied from thread to thread. */
 export type AppendRequest = readonly [
@@ -55,8 +56,10 @@ export type AppendOutcome =
  *
  * An append whose expectation fails is a repeat, and answered as the first time, when exactly its ids stand right after the expected revision.
  * With `'any'` its first id is looked for in the whole stream, which takes time in a long one.
+ *
+ * A group fails when other processes keep the file locked for `lockWaitMs`. The connection waits for no lock by itself any more.
  */
-export function groupCommit(database: Database, file: string): (appends: readonly AppendRequest[]) => AppendOutcome[] {
+export function groupCommit(database: Database, file: string, { lockWaitMs = LOCK_WAIT_MS } = {}): (appends: readonly AppendRequest[]) => AppendOutcome[] {
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
   const rollback = database.prepare('ROLLBACK');
@@ -101,10 +104,19 @@ export function groupCommit(database: Database, file: string): (appends: readonl
     return { sequence, kind: 'appended', revision: actual + count, position: lastPosition + count };
   }
 
+  // `beginWriting` waits.
+  database.pragma('busy_timeout = 0');
+  /** For how long the last group held the file's lock, and when it gave it back, ms. */
+  let held = 0;
+  let freed = 0;
+
   function commitGroup(appends: readonly AppendRequest[]): AppendOutcome[] {
     let committing = false;
+    // Not right after the group: nobody need wait for its answers.
+    breathe(held, performance.now() - freed);
     try {
-      begin.run();
+      beginWriting(begin, performance.now() + lockWaitMs);
+      const begun = performance.now();
       if (sealed()) {
         rollback.run();
         return appends.map(([sequence]) => ({ sequence, kind: 'sealed' }));
@@ -118,6 +130,8 @@ export function groupCommit(database: Database, file: string): (appends: readonl
       });
       committing = true;
       commit.run();
+      freed = performance.now();
+      held = freed - begun;
       return outcomes;
     } catch (error) {
       if (database.inTransaction) rollback.run();

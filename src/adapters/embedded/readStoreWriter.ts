@@ -5,6 +5,7 @@ import { makeRoom } from './readStoreFile.js';
 import type { Answer, Fault, Numbered, WriterRequest } from './readStoreMessages.js';
 import { recordsTable } from './records.js';
 import { DOCUMENTS_CHANGED, tablesOf } from './readStoreTables.js';
+import { beginWriting, breathe, LOCK_WAIT_MS } from './writeLock.js';
 
 /** Where requests come from and answers go. */
 export interface WriterPort {
@@ -23,12 +24,6 @@ export interface Writer {
 /** A transaction takes no more when it has so many changes or is so old (ms): other requests and other processes wait meanwhile. */
 const GROUP_CHANGES = 20_000;
 const GROUP_MS = 50;
-/** After a transaction of more than half of GROUP_MS, ms left to other processes that wait for the file's lock. */
-const BREATH_MS = 2;
-/** How often the lock is tried again, in ms: SQLite's own way tries so rarely that a busy writer would starve the others. */
-const LOCK_RETRY_MS = 1;
-/** How long the lock is waited for, in ms, unless told otherwise. */
-const LOCK_WAIT_MS = 5_000;
 /**
  * A writer with nothing to do moves the WAL into the file after so many changes, so that it need not while others wait. Not between the
  * big groups of a rebuild: page after page would be moved again and again.
@@ -39,8 +34,6 @@ const SMALL_GROUP_CHANGES = 1_000;
 const SMALL_GROUPS = 1_000;
 /** Expired records are looked for so often, in ms, as long as anything is written. */
 const SWEEP_MS = 10_000;
-
-const pause = new Int32Array(new SharedArrayBuffer(4));
 
 /**
  * A writer on this connection. `now` (milliseconds since the epoch) decides what has expired. A request fails when another process
@@ -150,19 +143,6 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
     return true;
   }
 
-  /** Takes the file's lock. */
-  function lock(until: number): void {
-    for (;;) {
-      try {
-        begin.run();
-        return;
-      } catch (error) {
-        if (!isBusy(error) || performance.now() >= until) throw error;
-        sleep(LOCK_RETRY_MS);
-      }
-    }
-  }
-
   function abandon(): void {
     // A full disk has ended the transaction already.
     if (database.inTransaction) rollback.run();
@@ -198,7 +178,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
   function commitGroup(): void {
     const taken: Numbered[] = [];
     try {
-      lock(performance.now() + lockWaitMs);
+      beginWriting(begin, performance.now() + lockWaitMs);
       const begun = performance.now();
       const made = transaction((into) => {
         let changes = 0;
@@ -211,7 +191,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
         return changes;
       });
       answers.push(...made);
-      if (performance.now() - begun > GROUP_MS / 2) sleep(BREATH_MS);
+      breathe(performance.now() - begun);
     } catch (error) {
       // Without the lock nothing was taken; waiting for it anew for each request would take for ever.
       if (taken.length === 0) for (let numbered = next(); numbered !== undefined; numbered = next()) fail(numbered, faultOf(error));
@@ -224,7 +204,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
     const doomed = faultBefore(numbered);
     if (doomed !== undefined) return fail(numbered, doomed);
     try {
-      lock(until);
+      beginWriting(begin, until);
       answers.push(...transaction((into) => execute(numbered, into)));
     } catch (error) {
       fail(numbered, faultOf(error));
@@ -261,15 +241,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
   };
 }
 
-function isBusy(error: unknown): boolean {
-  return error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY');
-}
-
 function faultOf(error: unknown): Fault {
   const { message } = error as Error;
   return error instanceof Sqlite.SqliteError ? { message, code: error.code } : { message };
-}
-
-function sleep(ms: number): void {
-  Atomics.wait(pause, 0, 0, ms);
 }

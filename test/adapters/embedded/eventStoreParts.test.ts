@@ -1,9 +1,12 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import type { Database, Statement } from 'better-sqlite3';
 import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import type { AppendRequest } from '../../../src/adapters/embedded/eventStoreCommit.js';
 import { groupCommit } from '../../../src/adapters/embedded/eventStoreCommit.js';
@@ -85,9 +88,8 @@ test('a lock that is never given back fails the group', () =>
   inFolder(async ({ dir }) => {
     const file = eventLogFile(dir);
     const [database, other] = [openEventLog(file, {}), openEventLog(file, {})];
-    database.pragma('busy_timeout = 10');
     other.exec('BEGIN IMMEDIATE');
-    const commit = groupCommit(database, file);
+    const commit = groupCommit(database, file, { lockWaitMs: 10 });
     const request = (sequence: number): AppendRequest => [sequence, 's', 'any', ['A', `id-${sequence}`, 'at', '{}', '{}']];
     assert.equal(commit([request(1), request(2)]), [1, 2].map((sequence) => ({ sequence, kind: 'failed', message: 'database is locked', code: 'SQLITE_BUSY', outcomeUnknown: false })));
     other.exec('ROLLBACK');
@@ -95,6 +97,62 @@ test('a lock that is never given back fails the group', () =>
     database.close();
     other.close();
   }));
+
+test('a writer whose disk is slow, and who writes one group after the other, leaves others their turn', () =>
+  inFolder(async ({ dir }) => {
+    const file = eventLogFile(dir);
+    const busy = openEventLog(file, {});
+    const stop = new Int32Array(new SharedArrayBuffer(4));
+    const waiter = new Worker(WAITER, { eval: true, workerData: { commit: import.meta.resolve('../../../src/adapters/embedded/eventStoreCommit.js'), log: import.meta.resolve('../../../src/adapters/embedded/eventStoreLog.js'), file, stop } });
+    const done = once(waiter, 'message') as Promise<[{ readonly kinds: readonly string[]; readonly ms: number }]>;
+    const commit = groupCommit(slow(busy), file);
+    await once(waiter, 'online');
+    const request = (sequence: number): AppendRequest => [sequence, `busy-${sequence}`, 'none', ['A', `busy-${sequence}`, 'at', '{}', '{}']];
+    const until = performance.now() + 20_000;
+    let groups = 0;
+    while (Atomics.load(stop, 0) === 0 && performance.now() < until) commit([request(++groups)]);
+    const [{ kinds, ms }] = await done;
+    busy.close();
+    assert.equal(kinds, Array.from({ length: 10 }, () => 'appended'));
+    assert.ok(ms < 4_000, `ten appends took ${ms.toFixed(0)} ms beside ${groups} groups`);
+  }));
+
+/** Ten groups, one after the other, on a thread of its own. */
+const WAITER = `
+  const { parentPort, workerData: { commit, log, file, stop } } = require('node:worker_threads');
+  Promise.all([import(commit), import(log)]).then(([{ groupCommit }, { openEventLog }]) => {
+    const database = openEventLog(file, { openElsewhere: true });
+    const group = groupCommit(database, file);
+    const begun = performance.now();
+    const kinds = Array.from({ length: 10 }, (_, at) => group([[at, 'waiter-' + at, 'none', ['A', 'waiter-' + at, 'at', '{}', '{}']]])[0].kind);
+    const ms = performance.now() - begun;
+    Atomics.store(stop, 0, 1);
+    database.close();
+    parentPort.postMessage({ kinds, ms });
+  });
+`;
+
+/** The database on a disk that takes 40 ms to sync. */
+function slow(database: Database): Database {
+  return new Proxy(database, {
+    get(target, key) {
+      const value = Reflect.get(target, key) as unknown;
+      if (key === 'inTransaction' || typeof value !== 'function') return value;
+      const method = value.bind(target) as (...given: unknown[]) => unknown;
+      if (key !== 'prepare') return method;
+      return (source: string) => {
+        const statement = method(source) as Statement;
+        if (source !== 'COMMIT') return statement;
+        return {
+          run: () => {
+            Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 40);
+            return statement.run();
+          },
+        };
+      };
+    },
+  });
+}
 
 test('what the writing thread fails for reaches the caller as what it is', () =>
   inFolder(async ({ dir, open }) => {
