@@ -10,6 +10,7 @@ import { parkLateMoneyAs } from './processors/lateMoney.js';
 import { openWork } from './processors/openWork.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from './processors/checkpoint.js';
 import { purchaseHistory } from './processors/reopen.js';
+import { isRetold } from './processors/retellStep.js';
 import { PROCESS_LEASE } from './processors/run.js';
 import type { OpenWork } from './processors/work.js';
 import { buildOf, keptBuild, keptFormer, type Rebuild, rebuildOf } from './projections/builds.js';
@@ -231,6 +232,7 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
       whole = batch.caughtUp;
     }
     await reopened(open, late);
+    await retold(open, late);
     const done = open.checkpoint();
     const [waiting, perSecond, lag] = await Promise.all([
       parked(),
@@ -253,6 +255,18 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
       if (intent.do === 'reopen') waiting.push(intent.transactionId);
     });
     await inParallel(waiting, REOPENED_AT_ONCE, async (id) => void open.reopen(id, await purchaseHistory(events, id, open.beginReopen(id))), late);
+  }
+
+  /** Gifts whose receivers were to be told again, or are others by now: that they have been, their streams tell, not the feed. */
+  async function retold(open: OpenWork, late: AbortSignal): Promise<void> {
+    const waiting: string[] = [];
+    await inSlices(open.resume(), (intent) => {
+      if (intent.do === 'retell') waiting.push(intent.giftId);
+    });
+    await inParallel(waiting, REOPENED_AT_ONCE, async (giftId) => {
+      const { generation = 0 } = open.retelling(giftId) ?? {};
+      if (await isRetold(events, giftId)) open.retold(giftId, generation);
+    }, late);
   }
 
   return {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -5,7 +6,7 @@ import { gifts } from '../src/projections/gifts.js';
 import type { Projection } from '../src/projections/projection.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../src/processors/checkpoint.js';
 import { standings } from '../src/standing.js';
-import { openHouse, phone } from './support/house.js';
+import { eventOf, openHouse, phone } from './support/house.js';
 import { buy, installed, settled } from './support/projecting.js';
 
 const test = suite('standing');
@@ -51,6 +52,29 @@ test('a purchase that is done is not in flight because the checkpoint lies in th
     const [begun] = await house.events.read(`transaction-${waiting}`);
     assert.ok(purchase!.position! >= (await house.all('NotificationSent')).at(-1)!.position && purchase!.position! < begun!.position, 'what is open holds back, and nothing else');
     assert.is(purchase!.lag_events, 2);
+  } finally {
+    await house.close();
+  }
+});
+
+test('a receiver who has been told again is not in flight because something older holds the checkpoint back', async () => {
+  const house = await openHouse();
+  try {
+    await house.work();
+    const processors = house.process();
+    const { transactionId, giftIds: [giftId = ''] } = await house.buy([phone(1)]);
+    await house.until(async () => processors.status().open === 0 && (await house.all('NotificationSent')).length === 1);
+    const requested = { transaction_id: transactionId, attempt: 2, gift_revision: 0, reason: 'did not arrive' };
+    await house.events.append(`notification-${giftId}`, [{ ...eventOf('NotificationRequested', requested), id: randomUUID() }], 1);
+    await house.until(async () => processors.status().open === 0 && (await house.all('NotificationSent')).length === 2);
+    await processors.close();
+    const saved = (await house.reads.records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))!.value;
+    const [bought] = await house.events.read(`transaction-${transactionId}`);
+    await house.reads.records.put(PROCESS_CHECKPOINT, { ...saved, position: bought!.position } satisfies ProcessCheckpoint);
+    const look = standings({ events: house.events, store: house.reads, projections: [] });
+    const notification = (await look.look()).find(({ name }) => name === 'notification');
+    await look.close();
+    assert.equal(notification?.kind === 'process' && [notification.in_flight, notification.lag_events], [0, 0]);
   } finally {
     await house.close();
   }
