@@ -1,7 +1,8 @@
 import * as assert from 'uvu/assert';
 import { disputeKey, PROVIDER_REFUND_KEY, type ProviderRefundSettled } from '../../src/domain/lateMoney.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
-import { type LateMoneyDeps, settleLateMoney } from '../../src/processors/lateMoneyStep.js';
+import type { GiftChangeDeps } from '../../src/processors/giftChanges.js';
+import { settleLateMoney } from '../../src/processors/lateMoneyStep.js';
 import { GiveUpError, NotOursError, NotYetError } from '../../src/processors/retry.js';
 import { writer } from '../../src/processors/writing.js';
 import type { Bought, House } from '../support/house.js';
@@ -30,7 +31,7 @@ async function redeemed(house: House, { transactionId, giftIds }: Bought): Promi
 }
 
 /** Does the step. `how`: what an earlier attempt has left to be parked, and the retry that hands it back. */
-function settle(house: House, { transactionId }: Bought, key = PROVIDER_REFUND_KEY, how: { shortfall?: ProviderRefundSettled['data']; retried?: typeof RETRIED } = {}, more: Partial<LateMoneyDeps> = {}): Promise<void> {
+function settle(house: House, { transactionId }: Bought, key = PROVIDER_REFUND_KEY, how: { shortfall?: ProviderRefundSettled['data']; retried?: typeof RETRIED } = {}, more: Partial<GiftChangeDeps> = {}): Promise<void> {
   const events = more.events ?? house.events;
   return settleLateMoney({ events, writer: writer(events, Date.now), mayAct: () => undefined, ...more }, transactionId, key, how.shortfall, how.retried);
 }
