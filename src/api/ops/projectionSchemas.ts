@@ -7,7 +7,7 @@ const object = (title: string, properties: Readonly<Record<string, Schema>>): Sc
 const common: Readonly<Record<string, Schema>> = {
   name: { type: 'string' },
   position: nullable('string', 'Everything up to here is done.'),
-  lag_events: { type: 'integer', minimum: 0, description: 'Events that concern it and that it has not done, up to the end of the log.' },
+  lag_events: { type: 'integer', minimum: 0, description: 'Events that concern it, from where it stands up to the end of the log. A process manager stands at the oldest work that is still open.' },
   lag_exact: { type: 'boolean', description: 'False: there may be more than were counted.' },
   lag_seconds: nullable('number', 'Age of the oldest of them; null: not found in time.'),
   per_second: { type: 'number', description: 'Such events that it does a second.' },
