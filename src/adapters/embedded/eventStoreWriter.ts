@@ -1,4 +1,4 @@
-/** The main thread's side of the writing thread: gathers the appends of one tick, sends many of them in one message, and hands out the answers. */
+/** The main thread's side of the writing thread: gathers the appends of one tick, sends them in one message, and hands out the answers. */
 import { Worker } from 'node:worker_threads';
 import type { Appended, ExpectedRevision, NewEvent, StreamAppend } from '../../ports/eventStore.js';
 import { ConflictError, EventTooLargeError, LogSealedError, MAX_APPEND_BYTES } from '../../ports/eventStore.js';
@@ -32,12 +32,6 @@ export interface EventWriterOptions {
   /** The thread's script. */
   readonly script?: URL;
 }
-
-/**
- * So many appends are sent before their tick is over: the thread writes them while this one still takes in the rest. Else all requests that came at once
- * would wait for the disk at once as well, and this thread with them.
- */
-const SENT_EARLY = 16;
 
 interface Pending {
   readonly stream: string;
@@ -106,19 +100,19 @@ export function openEventWriter({ file, onStored, onGrown, script = new URL('./e
     gatheredSize = 0;
   }
 
-  async function append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision, together = SENT_EARLY): Promise<Appended> {
+  async function append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
     if (events.length === 0) throw new RangeError('an append needs at least one event');
     const fields = fieldsOf(events);
     return new Promise<Appended>((resolve, reject) => {
       pending.set(++sequence, { stream, expected, fields, resolve, reject });
       if (gathered.push([sequence, stream, expected, fields]) === 1) setImmediate(flush);
       gatheredSize += sizeOf(fields);
-      if (gathered.length >= together || gatheredSize >= GROUP.bytes) flush();
+      if (gathered.length >= GROUP.appends || gatheredSize >= GROUP.bytes) flush();
     });
   }
 
   return {
-    append: (stream, events, expected) => append(stream, events, expected),
+    append,
     async appendInOrder(appends) {
       for (let next = 0; next < appends.length; ) {
         // What goes as one message is one transaction: all of it is stored, or nothing. The next message waits for that.
@@ -126,7 +120,7 @@ export function openEventWriter({ file, onStored, onGrown, script = new URL('./e
         const outcomes: Promise<Appended>[] = [];
         do {
           const { stream, events, expected } = appends[next++]!;
-          outcomes.push(append(stream, events, expected, GROUP.appends));
+          outcomes.push(append(stream, events, expected));
         } while (next < appends.length && gathered.length > 0);
         flush();
         const failed = (await Promise.allSettled(outcomes)).find((outcome) => outcome.status === 'rejected');

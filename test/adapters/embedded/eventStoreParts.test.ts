@@ -154,22 +154,6 @@ function slow(database: Database): Database {
   });
 }
 
-test('of many appends that come at once the first are written while the rest still come', () =>
-  inFolder(async ({ dir, open }) => {
-    const store = await open();
-    await store.append('first', [event()], 'none');
-    const log = openEventLog(eventLogFile(dir), { readonly: true, openElsewhere: true });
-    const count = log.prepare<[], number>('SELECT count(*) FROM events').pluck();
-    const appended = Array.from({ length: 40 }, (_, at) => store.append(`stream-${at}`, [event()], 'none'));
-    // This thread never gets to the end of its tick meanwhile.
-    const until = performance.now() + 10_000;
-    while ((count.get() ?? 0) < 33 && performance.now() < until);
-    assert.is(count.get(), 33, 'all that make up whole messages, no more');
-    await Promise.all(appended);
-    assert.is(count.get(), 41);
-    log.close();
-  }));
-
 test('what the writing thread fails for reaches the caller as what it is', () =>
   inFolder(async ({ dir, open }) => {
     const store = await open();
