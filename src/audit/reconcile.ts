@@ -201,9 +201,7 @@ async function failedLater(events: EventStore, { kind, id, transactionId }: Here
   return history.some(({ type, data }) => type === 'RefundFailed' && (data as RefundFailed['data']).refund_ref === id);
 }
 
-/**
- * The provider's entry in its transaction's stream, on whatever day: the first event there that names it. `spent`: see `toldOutside`.
- */
+/** The provider's entry in its transaction's stream, on whatever day: the first event there that names it. `spent`: see `toldOutside`. */
 async function inLog(events: EventStore, entry: LedgerEntry, spent: Map<string, number>): Promise<{ found?: Here; why: string }> {
   const { kind, id, transactionId } = entry;
   if (transactionId === null) return { why: 'it names no transaction of this service' };
@@ -217,19 +215,20 @@ async function inLog(events: EventStore, entry: LedgerEntry, spent: Map<string, 
   if (kind === 'refund') {
     const told = toldOutside(history, entry, spent);
     if (told === undefined) return { why: 'its transaction has no such refund' };
-    return { found: { kind, id, transactionId, amount: entry.amount ?? 0, at: told }, why: '' };
+    return { found: { kind, id, transactionId, ...told }, why: '' };
   }
   if (history.some(({ type }) => type === 'PaymentCharged')) return { why: 'its transaction was charged by another one: charged twice' };
   return { why: history.some(({ type }) => type === 'PaymentDeclined') ? 'its transaction was declined' : 'its transaction is not settled yet' };
 }
 
 /**
- * When the log was told of refunds made at the provider itself that may be this one; `undefined`: it was not. The provider tells what all of them have come to, so what
- * it told first once this one was made answers for it; it is taken off what that answers for.
+ * This refund as one of those made at the provider itself, and when the log was told of them; `undefined`: it was not, or the ledger tells no amount. The provider
+ * tells what all of them have come to, so what it told first once this one was made answers for it; it is taken off what that answers for.
  */
-function toldOutside(history: readonly RecordedEvent[], { at, amount }: LedgerEntry, spent: Map<string, number>): string | undefined {
+function toldOutside(history: readonly RecordedEvent[], { at, amount }: LedgerEntry, spent: Map<string, number>): Pick<Here, 'amount' | 'at'> | undefined {
+  if (amount === undefined) return undefined;
   const parts: (readonly [id: string, spent: number])[] = [];
-  let open = amount ?? Number.POSITIVE_INFINITY;
+  let open = amount;
   let told: string | undefined;
   for (const event of history) {
     if (event.type !== 'RefundedAtProvider' || Date.parse(event.at) < Date.parse(at) - SPAN_MS) continue;
@@ -240,9 +239,9 @@ function toldOutside(history: readonly RecordedEvent[], { at, amount }: LedgerEn
     open -= part;
     parts.push([event.id, before + part]);
   }
-  if (open > 0) return undefined;
+  if (open > 0 || told === undefined) return undefined;
   for (const [id, pence] of parts) spent.set(id, pence);
-  return told;
+  return { amount, at: told };
 }
 
 function compare(provider: string, here: Here, there: LedgerEntry): Difference[] {

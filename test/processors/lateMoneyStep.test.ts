@@ -36,6 +36,18 @@ function settle(house: House, { transactionId }: Bought, key = PROVIDER_REFUND_K
   return settleLateMoney({ events, writer: writer(events, Date.now), mayAct: () => undefined, ...more }, transactionId, key, how.shortfall, how.retried);
 }
 
+/** The house's log, for one whose first append comes only after this. */
+function interrupted(house: House, meanwhile: () => Promise<unknown>): EventStore {
+  let before: Promise<unknown> | undefined;
+  return {
+    ...house.events,
+    async append(...args) {
+      await (before ??= meanwhile());
+      return house.events.append(...args);
+    },
+  };
+}
+
 const settled = async (house: House): Promise<unknown[]> => (await house.all('ProviderRefundSettled')).map(({ data }) => data);
 const cancelled = async (house: House): Promise<number> => (await house.all('GiftCancelled')).length;
 const ONE = { total: 250, cancelled: 1, vouchered: 0, difference: 0 };
@@ -104,17 +116,7 @@ test('a dispute that is handed back is the dispute alone: money that fell short 
 test('another process that settles it at that moment parks it, too', async ({ house }) => {
   const bought = await givenBack(house);
   await redeemed(house, bought);
-  let raced = false;
-  const events: EventStore = {
-    ...house.events,
-    async append(...args) {
-      if (!raced) {
-        raced = true;
-        await rejects(settle(house, bought), GiveUpError, /no unredeemed gift/);
-      }
-      return house.events.append(...args);
-    },
-  };
+  const events = interrupted(house, () => rejects(settle(house, bought), GiveUpError, /no unredeemed gift/));
   await settle(house, bought, PROVIDER_REFUND_KEY, {}, { events });
   assert.equal(await settled(house), [NONE]);
 });
@@ -122,16 +124,10 @@ test('another process that settles it at that moment parks it, too', async ({ ho
 test('who slept while another process cancelled the gift takes no other one for the same money on waking', async ({ house }) => {
   const bought = await givenBack(house);
   let asleep = false;
-  const events: EventStore = {
-    ...house.events,
-    async append(...args) {
-      if (!asleep) {
-        asleep = true;
-        await settle(house, bought);
-      }
-      return house.events.append(...args);
-    },
-  };
+  const events = interrupted(house, () => {
+    asleep = true;
+    return settle(house, bought);
+  });
   const mayAct = (): void => {
     if (asleep) throw new NotOursError('the work has passed to another process');
   };
