@@ -261,6 +261,30 @@ test('another attempt after a refusal is on the account of whoever asked for it'
   assert.equal([first?.correlationId, second?.correlationId], [house.correlationId, house.correlationId]);
 });
 
+test('a retry that is asked for while the refusal is still being parked is made', async ({ house }) => {
+  await house.work();
+  let retried = false;
+  const events: EventStore = {
+    ...house.events,
+    append: async (stream, all, expected) => {
+      const outcome = await house.events.append(stream, all, expected);
+      if (!retried && all[0]?.type === 'WorkParked') {
+        retried = true;
+        const { entity, transaction_id, step, times } = all[0].data as { entity: string; transaction_id: string; step: string; times: number };
+        await house.append('parked-refund', 'WorkRetried', { entity, transaction_id, step, times, reason: 'ticket 1' });
+        // The feed has told of it before its parking is answered.
+        await sleep(50);
+      }
+      return outcome;
+    },
+  };
+  house.process({ events });
+  const bought = await settled(house, [{}], { reference: 'pm_card_refundFail' });
+  await ask(house, bought);
+  await ended(house, 2);
+  assert.equal((await house.all('RefundRefused')).map(({ data }) => (data as { attempt: number }).attempt), [1, 2]);
+});
+
 test('never more than is left of the charge, whatever else was given back', async ({ house }) => {
   await house.work();
   house.process();

@@ -6,6 +6,7 @@ import { discardParked, type ParkedDeps, retryParked } from '../../src/commands/
 import { type ReassignDeps, reassignGift } from '../../src/commands/reassignGift.js';
 import { resendGift } from '../../src/commands/resendGift.js';
 import type { Bus } from '../../src/ports/bus.js';
+import type { EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { faultyBus } from '../support/faultyBus.js';
 import { type House, phone } from '../support/house.js';
@@ -225,6 +226,51 @@ test('a resend that is overtaken by a reassignment tells the new receiver no sec
   await resendGift(desk(house), giftId, context(), 'did not arrive');
   await told(house, 3);
   assert.equal(sent(house), ['001', '007', '007'], 'who is asked for now is told');
+});
+
+test('who is asked for just as the telling before is found to be done is told, too', async ({ house }) => {
+  let giftId = '';
+  let again = false;
+  const events: EventStore = {
+    ...house.events,
+    async read(stream, options) {
+      const history = await house.events.read(stream, options);
+      if (!again && stream === `notification-${giftId}` && history.filter(({ type }) => type === 'NotificationSent').length === 2) {
+        again = true;
+        await resendGift(desk(house), giftId, context(), 'deleted it');
+        // The feed has told of it before this reader, who does not know of it, goes on.
+        await sleep(50);
+      }
+      return history;
+    },
+  };
+  house.process({ events });
+  giftId = (await house.buy([phone(1)])).giftIds[0] ?? '';
+  await told(house, 1);
+  await resendGift(desk(house), giftId, context(), 'did not arrive');
+  await told(house, 3);
+  assert.equal((await story(house, giftId)).slice(-3), ['Requested 3', 'Started 3', 'Sent 3']);
+});
+
+test('while a refund decides on a gift nobody is told of it again', async ({ house }) => {
+  const first = house.process();
+  const { transactionId, giftIds: [giftId = ''] } = await house.buy([phone(1)]);
+  await told(house, 1);
+  await first.close();
+  await resendGift(desk(house), giftId, context(), 'did not arrive');
+  await house.append(`transaction-${transactionId}`, 'RefundRequested', { refund_id: 'r', gift_ids: [giftId], voided: false, reason: 'wrong product' });
+  const events: EventStore = {
+    ...house.events,
+    append: async (stream, all, expected) => {
+      if (all[0]?.type === 'GiftCancelled') await sleep(60);
+      return house.events.append(stream, all, expected);
+    },
+  };
+  // Nobody is looked after again by the clock alone.
+  house.process({ events, patience: { ...house.deps.patience, retryAtMostMs: 60_000 } });
+  await told(house, 2);
+  assert.equal(await story(house, giftId), ['Started 1', 'Sent 1', 'Requested 2', 'Failed 2']);
+  assert.is(sent(house).length, 1);
 });
 
 test('a bus that loses, repeats, reorders and delays: each is told once', async ({ house }) => {
