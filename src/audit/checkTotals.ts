@@ -14,7 +14,7 @@ import { slices } from '../slices.js';
 import { upTo } from './giftHistory.js';
 import { type LogRange, readRange } from './range.js';
 import type { TimeZone } from './times.js';
-import { type MerchantOf, type SumName, type Sums, type TotalRow, brandMerchants, emptyTotals, givenBack, noSums, REFUND_TYPES } from './totals.js';
+import { type MerchantOf, type SumName, type Sums, type TotalRow, brandMerchants, emptyTotals, BACK_TYPES, noSums, wentBack } from './totals.js';
 
 /** How long the read model may take to reach the range's end, in ms; where there is another way, not so long. */
 const REACH_MS = { only: 5_000, first: 1_000 };
@@ -154,7 +154,7 @@ function summing({ after }: LogRange, add: (at: string, merchantId: string, name
   };
 }
 
-/** Sums a purchase's refunds. @returns whether its payment is charged */
+/** Sums what of a purchase went back. @returns whether its payment is charged */
 async function sumPurchase(own: readonly RecordedEvent[], purchase: GiftsPurchased['data'], add: Add, merchantOf: MerchantOf, fault: (text: string) => void): Promise<boolean> {
   const price = purchase.sale_price * purchase.receivers.length;
   if (purchase.total !== price) fault(`bought for ${purchase.total}, but its gifts cost ${price}`);
@@ -165,10 +165,10 @@ async function sumPurchase(own: readonly RecordedEvent[], purchase: GiftsPurchas
       const { amount } = event.data as { readonly amount: number };
       if (charged === undefined && amount !== price) fault(`charged ${amount}, but its gifts cost ${price}`);
       if (charged === undefined) charged = amount;
-    } else if (REFUND_TYPES.includes(event.type)) {
-      const { count, value } = givenBack(event);
-      refunded += value;
-      add(event, await merchantOf(purchase.brand_id, event.position), 'refunded', count, value);
+    } else if (BACK_TYPES.includes(event.type)) {
+      const { name, count, value } = wentBack(event, own);
+      if (name === 'refunded') refunded += value;
+      add(event, await merchantOf(purchase.brand_id, event.position), name, count, value);
     }
   }
   if (refunded > (charged ?? 0)) fault(`refunded ${refunded}, but charged ${charged ?? 0}`);

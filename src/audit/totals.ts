@@ -1,8 +1,8 @@
-/** What was issued, redeemed, taken back and refunded, per merchant and day, to the penny: a fold of the log. */
+/** What was issued, redeemed, taken back, refunded and charged back, per merchant and day, to the penny: a fold of the log. */
 import { type Brand, catalogueStream } from '../domain/catalogue.js';
 import { evolveEntry, type Entry } from '../domain/entry.js';
 import type { GiftIssued } from '../domain/gift.js';
-import type { RefundedAtProvider } from '../domain/lateMoney.js';
+import type { DisputeClosed, DisputeOpened, RefundedAtProvider } from '../domain/lateMoney.js';
 import type { GiftsPurchased } from '../domain/purchase.js';
 import type { GiftsRefunded, RefundFailed } from '../domain/refund.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
@@ -11,7 +11,7 @@ import { type LogRange, readRange } from './range.js';
 import { redeemedFacts } from './redeemedFacts.js';
 import type { TimeZone } from './times.js';
 
-/** Counts of gifts, values in pence. */
+/** Counts of gifts (`charged_back`: of disputes), values in pence. What a day takes back of an earlier one is negative. */
 export interface Sums {
   issued: number;
   issued_value: number;
@@ -21,13 +21,15 @@ export interface Sums {
   unredeemed_value: number;
   refunded: number;
   refunded_value: number;
+  charged_back: number;
+  charged_back_value: number;
 }
 
 /** What a total may hold. */
-export type SumName = 'issued' | 'redeemed' | 'unredeemed' | 'refunded';
+export type SumName = 'issued' | 'redeemed' | 'unredeemed' | 'refunded' | 'charged_back';
 
 /**
- * The sums of a day and a merchant. What is issued and refunded is its brand's merchant's (of the brand as it was then; '' for a brand nobody knows), what is redeemed
+ * The sums of a day and a merchant. What is issued, refunded and charged back is its brand's merchant's (of the brand as it was then; '' for a brand nobody knows), what is redeemed
  * and taken back the location's.
  */
 export interface TotalRow extends Readonly<Sums> {
@@ -44,7 +46,9 @@ export interface Totals {
 }
 
 /** Nothing yet. */
-export const noSums = (): Sums => ({ issued: 0, issued_value: 0, redeemed: 0, redeemed_value: 0, unredeemed: 0, unredeemed_value: 0, refunded: 0, refunded_value: 0 });
+export const noSums = (): Sums => ({
+  issued: 0, issued_value: 0, redeemed: 0, redeemed_value: 0, unredeemed: 0, unredeemed_value: 0, refunded: 0, refunded_value: 0, charged_back: 0, charged_back_value: 0,
+});
 
 /** Empty totals. */
 export function emptyTotals(zone: TimeZone): Totals {
@@ -82,11 +86,11 @@ export function brandMerchants(events: EventStore): MerchantOf {
   };
 }
 
-/** The types of events that give back what gifts cost, or take that back: those that `givenBack` reads. */
-export const REFUND_TYPES: readonly string[] = ['GiftsRefunded', 'RefundFailed', 'RefundedAtProvider'];
+/** The types of a purchase's events by which money went back to its buyer, or came back after all: those that `wentBack` reads. */
+export const BACK_TYPES: readonly string[] = ['GiftsRefunded', 'RefundFailed', 'RefundedAtProvider', 'DisputeClosed'];
 
 /** The types that totals are made of. */
-const TYPES = ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed', ...REFUND_TYPES];
+const TYPES = ['GiftIssued', 'GiftRedeemed', 'GiftUnredeemed', ...BACK_TYPES];
 
 /** Told after each batch how far the log has been looked at. */
 export type TotalsProgress = (events: number, position: Position) => void;
@@ -108,11 +112,11 @@ export async function foldTotals(events: EventStore, range: LogRange, zone: Time
       if (event.type === 'GiftIssued') {
         const { brand_id, value } = event.data as GiftIssued['data'];
         totals.add(event.at, await merchantOf(brand_id, event.position), 'issued', 1, value);
-      } else if (REFUND_TYPES.includes(event.type)) {
-        const { count: gifts, value } = givenBack(event);
-        const [bought] = await events.read(event.stream, { limit: 1 });
-        const brandId = (bought?.data as Partial<GiftsPurchased['data']> | undefined)?.brand_id ?? '';
-        totals.add(event.at, await merchantOf(brandId, event.position), 'refunded', gifts, value);
+      } else if (BACK_TYPES.includes(event.type)) {
+        const own = await events.read(event.stream);
+        const brandId = (own[0]?.data as Partial<GiftsPurchased['data']> | undefined)?.brand_id ?? '';
+        const { name, count: number, value } = wentBack(event, own);
+        totals.add(event.at, await merchantOf(brandId, event.position), name, number, value);
       }
     }
     count += batch.events.length;
@@ -124,14 +128,26 @@ export async function foldTotals(events: EventStore, range: LogRange, zone: Time
 }
 
 /**
- * What an event gives back of what gifts cost. Money that bought nothing (charged late, or twice) was never any gift's, so giving it back is no refund here; of money
- * that the provider gave back without us nobody says of how many gifts it was. What the provider could not deliver counts against what it had taken on.
+ * What went back to the buyer by one of `BACK_TYPES`. Money that bought nothing (charged late, or twice) was never any gift's, so giving it back is no refund here; of money
+ * that the provider gave back without us nobody says of how many gifts it was. What the provider could not deliver counts against what it had taken on. A lost dispute is
+ * charged back; where it is won on appeal after that, it counts against what was. `own`: the purchase's events, those before this one at least.
  */
-export function givenBack({ type, data }: RecordedEvent): { readonly count: number; readonly value: number } {
-  if (type === 'RefundedAtProvider') return { count: 0, value: (data as RefundedAtProvider['data']).amount };
+export function wentBack(event: RecordedEvent, own: readonly RecordedEvent[]): { readonly name: SumName; readonly count: number; readonly value: number } {
+  const { type, data } = event;
+  if (type === 'DisputeClosed') return { name: 'charged_back', ...chargedBack(event, own) };
+  if (type === 'RefundedAtProvider') return { name: 'refunded', count: 0, value: (data as RefundedAtProvider['data']).amount };
   const { gift_ids, amount } = data as (GiftsRefunded | RefundFailed)['data'];
-  if (gift_ids.length === 0) return { count: 0, value: 0 };
-  return type === 'RefundFailed' ? { count: -gift_ids.length, value: -amount } : { count: gift_ids.length, value: amount };
+  if (gift_ids.length === 0) return { name: 'refunded', count: 0, value: 0 };
+  return type === 'RefundFailed' ? { name: 'refunded', count: -gift_ids.length, value: -amount } : { name: 'refunded', count: gift_ids.length, value: amount };
+}
+
+function chargedBack({ data, position }: RecordedEvent, own: readonly RecordedEvent[]): { readonly count: number; readonly value: number } {
+  const { dispute_id, outcome } = data as DisputeClosed['data'];
+  const before = own.filter((one) => one.position < position && (one.data as Partial<DisputeClosed['data']>).dispute_id === dispute_id);
+  const { amount = 0 } = (before.find(({ type }) => type === 'DisputeOpened')?.data ?? {}) as Partial<DisputeOpened['data']>;
+  const lost = before.some(({ type, data: earlier }) => type === 'DisputeClosed' && (earlier as DisputeClosed['data']).outcome === 'lost');
+  if (outcome === 'lost') return { count: 1, value: amount };
+  return lost ? { count: -1, value: -amount } : { count: 0, value: 0 };
 }
 
 /** The sums of some rows. */

@@ -1,4 +1,4 @@
-/** `gift audit totals`: what was issued, redeemed, taken back and refunded, per merchant and day; and whether log and streams agree on it. */
+/** `gift audit totals`: what was issued, redeemed, taken back, refunded and charged back, per merchant and day; and whether log and streams agree on it. */
 import { Command } from 'commander';
 import { type TotalsCheck, checkTotals } from '../audit/checkTotals.js';
 import { type Cell, csvLine } from '../audit/csv.js';
@@ -23,9 +23,9 @@ interface TotalsFlags extends RangeFlags {
 /** The subcommand. */
 export function auditTotalsCommand(terminal: Terminal): Command {
   const command = new Command('totals')
-    .summary('total what was issued, redeemed and refunded, per merchant and day')
-    .description(`Folds the log into totals per merchant and day, counted and in pence. What is issued and refunded is its brand's merchant's, what is redeemed
-and taken back the location's. With --check every stream of the transactions and gifts is read and summed anew: both must agree to the penny.`)
+    .summary('total what was issued, redeemed, refunded and charged back, per merchant and day')
+    .description(`Folds the log into totals per merchant and day, counted and in pence. What is issued, refunded and charged back is its brand's merchant's,
+what is redeemed and taken back the location's; charged back are disputes that were lost. With --check every stream of the transactions and gifts is read and summed anew: both must agree to the penny.`)
     .option('--check', 'hold the totals against the streams; exit code 1 where they disagree')
     .option('--reason <text>', 'why; kept with the record of who saw what');
   return outputOptions(rangeOptions(command), { csv: true })
@@ -80,7 +80,7 @@ function* csvOf(rows: readonly TotalRow[]): Generator<string> {
 }
 
 function tableOf(rows: readonly TotalRow[], range: LogRange): string[] {
-  const headings = ['day', 'merchant', 'issued', '£', 'redeemed', '£', 'unredeemed', '£', 'refunded', '£'];
+  const headings = ['day', 'merchant', 'issued', '£', 'redeemed', '£', 'unredeemed', '£', 'refunded', '£', 'charged back', '£'];
   const cells = [...rows.map((row) => [row.day, row.merchant_id, ...shown(row)]), ['all', '', ...shown(sumOf(rows))]];
   return [rangeInWords(range), '', ...tableLines(headings, cells)];
 }

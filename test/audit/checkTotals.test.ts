@@ -83,6 +83,30 @@ test('money that bought nothing is no refund of gifts; what the provider gave ba
   assert.equal([row?.refunded, row?.refunded_value], [0, 100]);
 });
 
+test('a lost dispute is charged back on its day, and no more once it is won on appeal; one that was won never was', async ({ events }) => {
+  await bought(events, 'ta');
+  await bought(events, 'tb');
+  const opened = (dispute_id: string, amount: number) => ({ provider: 'p', dispute_id, amount, reason: 'fraudulent' });
+  await happened(events, 'transaction-ta', 'DisputeOpened', opened('d1', 700));
+  await happened(events, 'transaction-ta', 'DisputeOpened', opened('d2', 300));
+  await happened(events, 'transaction-tb', 'DisputeOpened', opened('d3', 350));
+  const closed = (dispute_id: string, outcome: 'won' | 'lost') => ({ provider: 'p', dispute_id, outcome });
+  await happened(events, 'transaction-ta', 'DisputeClosed', closed('d1', 'lost'));
+  await happened(events, 'transaction-ta', 'DisputeClosed', closed('d2', 'won'));
+  await happened(events, 'transaction-tb', 'DisputeClosed', closed('d3', 'lost'));
+  const sums = async (): Promise<unknown> => {
+    assert.is((await checked(events)).agree, true);
+    return (await foldTotals(events, await logRange(events, { zone }), zone)).map(({ refunded_value, charged_back, charged_back_value }) => [refunded_value, charged_back, charged_back_value]);
+  };
+  assert.equal(await sums(), [[0, 2, 1050]]);
+  await happened(events, 'transaction-ta', 'DisputeClosed', closed('d1', 'won'));
+  assert.equal(await sums(), [[0, 1, 350]]);
+  const end = await events.end();
+  await happened(events, 'transaction-tb', 'DisputeClosed', closed('d3', 'won'));
+  const later = await foldTotals(events, await logRange(events, { zone, after: end }), zone);
+  assert.equal(later.map(({ charged_back, charged_back_value }) => [charged_back, charged_back_value]), [[-1, -350]], 'a later range takes back what an earlier one has');
+});
+
 test('a transaction that the read model has lost shows, field by field', async ({ events }) => {
   const [first = ''] = await bought(events, 'ta');
   await bought(events, 'tb');

@@ -115,8 +115,8 @@ test('totals are per merchant and day, to the penny, and agree with the streams'
   const { code, records, err } = await audit('totals', '--check', '--json', '--time-zone', 'UTC');
   assert.equal(code, 0, err);
   const [cinema, coffee, done] = records() as Json[];
-  assert.deepEqual(coffee, { day: TODAY, merchant_id: 'coffee', issued: 3, issued_value: 1050, redeemed: 2, redeemed_value: 700, unredeemed: 1, unredeemed_value: 350, refunded: 0, refunded_value: 0 });
-  assert.deepEqual(cinema, { day: TODAY, merchant_id: 'cinema', issued: 1, issued_value: 1050, redeemed: 1, redeemed_value: 1050, unredeemed: 0, unredeemed_value: 0, refunded: 0, refunded_value: 0 });
+  assert.deepEqual(coffee, { day: TODAY, merchant_id: 'coffee', issued: 3, issued_value: 1050, redeemed: 2, redeemed_value: 700, unredeemed: 1, unredeemed_value: 350, refunded: 0, refunded_value: 0, charged_back: 0, charged_back_value: 0 });
+  assert.deepEqual(cinema, { day: TODAY, merchant_id: 'cinema', issued: 1, issued_value: 1050, redeemed: 1, redeemed_value: 1050, unredeemed: 0, unredeemed_value: 0, refunded: 0, refunded_value: 0, charged_back: 0, charged_back_value: 0 });
   assert.deepEqual([done.action, done.sums.issued_value, done.sums.redeemed_value, done.time_zone], ['done', 2100, 1750, 'UTC']);
   assert.deepEqual(done.check, { agree: true, transactions: 2, gifts: 4, not_issued_yet: 0, differences: [], faults: [], differences_found: 0, faults_found: 0 });
 });
@@ -130,11 +130,11 @@ test('a part of the time counts what happened in it', async () => {
 test('people see a table with pounds, and CSV has pence', async () => {
   const { out, err } = await audit('totals', '--check');
   assert.match(out, /^the whole log: .*\n\nday +merchant +issued +£ +redeemed +£/);
-  assert.match(out, /all +4 +21\.00 +3 +17\.50 +1 +3\.50 +0 +0\.00\n$/);
+  assert.match(out, /all +4 +21\.00 +3 +17\.50 +1 +3\.50 +0 +0\.00 +0 +0\.00\n$/);
   assert.match(err, /2 transactions and 4 gifts read by their streams, 0 of them paid for and not issued yet: all agrees to the penny/);
   const csv = (await audit('totals', '--csv')).out.split('\n');
-  assert.equal(csv[0], 'day,merchant_id,issued,issued_value,redeemed,redeemed_value,unredeemed,unredeemed_value,refunded,refunded_value');
-  assert.match(csv[2] ?? '', /,coffee,3,1050,2,700,1,350,0,0$/);
+  assert.equal(csv[0], 'day,merchant_id,issued,issued_value,redeemed,redeemed_value,unredeemed,unredeemed_value,refunded,refunded_value,charged_back,charged_back_value');
+  assert.match(csv[2] ?? '', /,coffee,3,1050,2,700,1,350,0,0,0,0$/);
 });
 
 test('who saw what is shown', async () => {

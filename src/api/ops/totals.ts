@@ -9,7 +9,9 @@ import type { OpsDeps } from './deps.js';
 
 const COUNT: Schema = { type: 'integer', minimum: 0 };
 const PENCE: Schema = { type: 'integer', description: 'Pence.' };
-const sumProperties = Object.fromEntries(Object.keys(noSums()).map((name) => [name, name.endsWith('_value') ? PENCE : COUNT]));
+/** What goes back may come back on another day. */
+const MAY_BE_NEGATIVE: Schema = { type: 'integer', description: 'Negative where more came back than went (a refund that failed, a dispute that was won on appeal).' };
+const sumProperties = Object.fromEntries(Object.keys(noSums()).map((name) => [name, name.endsWith('_value') ? PENCE : ['refunded', 'charged_back'].includes(name) ? MAY_BE_NEGATIVE : COUNT]));
 
 const sumsSchema: Schema = { title: 'Sums', type: 'object', additionalProperties: false, required: Object.keys(sumProperties), properties: sumProperties };
 const rowSchema: Schema = {
@@ -57,7 +59,7 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
       method: 'GET',
       path: '/ops/totals',
       summary: 'Totals per merchant and day',
-      description: 'Gifts issued, redeemed, taken back and refunded, counted and in pence, folded from the log. What is issued and refunded is its brand\'s merchant\'s, what is redeemed and taken back the location\'s. ' +
+      description: 'Gifts issued, redeemed, taken back and refunded, and disputes that were lost (`charged_back`), counted and in pence, folded from the log. What is issued, refunded and charged back is its brand\'s merchant\'s, what is redeemed and taken back the location\'s. ' +
         'With `check` every stream of the transactions and gifts is read and summed anew as well, which takes its time: `check.agree` says whether both agree to the penny.',
       tag: 'Audit',
       roles: ['auditor'],

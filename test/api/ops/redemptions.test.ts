@@ -67,7 +67,7 @@ test('totals, with the check', async () => {
   const reply = await ask('/ops/totals?check=1&time_zone=UTC');
   assert.equal(reply.status, 200, reply.text);
   assert.deepEqual(reply.json.data, [{
-    day: new Date().toISOString().slice(0, 10), merchant_id: 'coffee', issued: 5, issued_value: 1750, redeemed: 5, redeemed_value: 1750, unredeemed: 1, unredeemed_value: 350, refunded: 0, refunded_value: 0,
+    day: new Date().toISOString().slice(0, 10), merchant_id: 'coffee', issued: 5, issued_value: 1750, redeemed: 5, redeemed_value: 1750, unredeemed: 1, unredeemed_value: 350, refunded: 0, refunded_value: 0, charged_back: 0, charged_back_value: 0,
   }]);
   assert.deepEqual([reply.json.check.agree, reply.json.check.gifts, reply.json.sums.redeemed_value], [true, 5, 1750]);
   assert.equal((await ask('/ops/totals')).json.check, undefined);
