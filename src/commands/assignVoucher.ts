@@ -2,7 +2,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { type VoucherAssigned, assignVoucher, mayRedeem, refuseNewVoucher } from '../domain/gift.js';
 import { Refusal } from '../domain/refusal.js';
-import { V1_INTEGRATIONS, generateCode, voucherExpiry } from '../domain/voucher.js';
+import { PINS, V1_INTEGRATIONS, generateCode, pinOf, voucherExpiry } from '../domain/voucher.js';
 import type { UserDocument } from '../projections/accounts.js';
 import type { Catalogue } from '../projections/wholeCatalogue.js';
 import type { CodePool } from './codePool.js';
@@ -60,6 +60,6 @@ function segmentsFor(catalogue: Catalogue, gift: { readonly product_id: string; 
 }
 
 function generated(segment: Segment): { code: string; pin: string | null } {
-  const pin = segment.voucherType === 'alpha/pin' ? String(randomInt(10_000)).padStart(4, '0') : null;
+  const pin = segment.voucherType === 'alpha/pin' ? pinOf(randomInt(PINS)) : null;
   return { code: generateCode(randomBytes(12)), pin };
 }

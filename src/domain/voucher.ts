@@ -25,6 +25,12 @@ export function generateCode(random: Uint8Array): string {
   return code + checkCharacter(code);
 }
 
+/** How many PINs there are. */
+export const PINS = 10_000;
+
+/** A PIN of four digits, zeros in front included, from a random whole number below `PINS`. */
+export const pinOf = (random: number): string => String(random).padStart(4, '0');
+
 /** When a voucher made at `now` ends: with the gift's last valid day (UTC) or the segment's days after it was made, whichever is earlier. ISO 8601. */
 export function voucherExpiry(now: string, expiresOn: string, segmentDays: number): string {
   const endOfGift = Date.parse(expiresOn) + DAY_MS - 1;

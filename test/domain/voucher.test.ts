@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite } from 'uvu';
-import { generateCode, V1_INTEGRATIONS, voucherExpiry } from '../../src/domain/voucher.js';
+import { generateCode, PINS, pinOf, V1_INTEGRATIONS, voucherExpiry } from '../../src/domain/voucher.js';
 import { isGeneratedCode } from '../support/generatedCode.js';
 
 const test = suite('voucher');
@@ -22,6 +22,10 @@ test('property: a generated code proves its own spelling; one wrong character is
 test('each character of a code is any of 32', () => {
   const firsts = new Set(Array.from({ length: 256 }, (_, byte) => generateCode(new Uint8Array(12).fill(byte)).charAt(0)));
   assert.equal(firsts.size, 32);
+});
+
+test('every PIN has four digits', () => {
+  assert.deepEqual([0, 7, 42, 123, PINS - 1].map(pinOf), ['0000', '0007', '0042', '0123', '9999']);
 });
 
 test('V1 is for integrations 1 to 6', () => {
