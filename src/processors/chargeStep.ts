@@ -139,9 +139,9 @@ const NOT_AUTHENTICATED = 'authentication_required';
  * succeed any more once it is declined here. @throws NotYetError while it waits
  */
 async function askForBuyer(deps: ChargeDeps, transaction_id: string, authentication: Authentication): Promise<ChargeReply> {
-  const { payment_id, until, failed } = authentication;
+  const { payment_id, failed } = authentication;
   const options = { timeoutMs: deps.patience.answerMs };
-  if (failed !== undefined || deps.now() >= Date.parse(until)) {
+  if (failed !== undefined || isOver(deps, authentication)) {
     const cancellation = { transaction_id, payment_id, code: failed ?? NOT_AUTHENTICATED };
     return answered(checks.chargeCancellationReply(await deps.bus.request(SUBJECTS.cancelCharge, cancellation, options)));
   }
@@ -150,14 +150,24 @@ async function askForBuyer(deps: ChargeDeps, transaction_id: string, authenticat
   return found;
 }
 
+/**
+ * Whether the buyer's time is over. Where twice as much of it is left as there ever was, the clock was set back since and does not tell: it would go on for as
+ * long as the clock was ahead.
+ */
+function isOver({ now }: ChargeDeps, { required, until }: Authentication): boolean {
+  const end = Date.parse(until);
+  const left = end - now();
+  return left <= 0 || left > 2 * (end - Date.parse(required)) + CLOCK_SLACK_MS;
+}
+
 /** Until it is looked again: after `lookMs`, three times that and so on, and at the end of the buyer's time. */
 function notYet({ now, patience: { lookMs } }: ChargeDeps, { required, until, failed }: Authentication): NotYetError {
   if (failed !== undefined) return new NotYetError('the buyer has failed to prove who they are', 1);
-  const since = Date.parse(required);
-  const waited = now() - since;
+  // It may have been required in the future, by a clock that was set back since.
+  const waited = Math.max(0, now() - Date.parse(required));
   let look = lookMs;
   while (look <= waited) look *= 3;
-  return new NotYetError('the buyer has not proved who they are', Math.max(1, Math.min(since + look, Date.parse(until)) - now()));
+  return new NotYetError('the buyer has not proved who they are', Math.max(1, Math.min(look - waited, Date.parse(until) - now())));
 }
 
 /**

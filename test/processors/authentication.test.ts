@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { notePaymentNews } from '../../src/commands/notePaymentNews.js';
 import type { PaymentNews } from '../../src/domain/paymentNews.js';
+import { AUTHENTICATION_MS } from '../../src/domain/purchase.js';
 import type { ProcessorDeps } from '../../src/processors/run.js';
 import { SUBJECTS } from '../../src/workers/messages.js';
 import { chances, faultyBus, seeds } from '../support/faultyBus.js';
@@ -143,6 +144,30 @@ test('they have fifteen minutes, and are heard until the last millisecond of it'
   assert.is(intentOf(providers, tooLate.transactionId)?.status, 'canceled');
   assert.throws(() => providers.stripe.authenticate(intentOf(providers, tooLate.transactionId)?.id ?? '', true), /no challenge/);
 });
+
+for (const [ahead, words] of [[5 * 60_000, 'some minutes: looked up as before'], [30 * 86_400_000, 'more than a timer can wait: over, rather than open for as long as the clock was ahead']] as const) {
+  test(`a clock that is set back while a buyer is waited for, by ${words}`, async ({ house }) => {
+    const asked: string[] = [];
+    const waiting = { outcome: 'authentication', provider: 'stripe', payment_id: 'pi_1', action: 'redirect', simulated: false };
+    let isSetBack = false;
+    let since = 0;
+    const answers: Readonly<Record<string, () => object>> = {
+      [SUBJECTS.charge]: () => waiting,
+      [SUBJECTS.lookUpCharge]: () => (isSetBack && ++since === 8 ? { outcome: 'charged', provider: 'stripe', charge_id: 'pi_1', simulated: false } : waiting),
+      [SUBJECTS.cancelCharge]: () => ({ outcome: 'declined', provider: 'stripe', code: 'authentication_required', simulated: false }),
+    };
+    const bus = { ...house.bus, request: async <R>(subject: string) => (asked.push(subject), answers[subject]?.() as R) };
+    house.process({ ...quick(house, { lookMs: 1 }), bus, now: () => Date.now() + (isSetBack ? 0 : ahead) });
+    const { transactionId } = await house.buy([{}]);
+    await house.until(async () => asked.includes(SUBJECTS.lookUpCharge));
+    const looks = asked.length;
+    isSetBack = true;
+    await house.until(() => isSettled(house, transactionId));
+    const last = ahead > AUTHENTICATION_MS ? SUBJECTS.cancelCharge : SUBJECTS.lookUpCharge;
+    assert.equal([asked.slice(looks).at(-1), asked.length - looks <= 9], [last, true], asked.join());
+    assert.equal(await house.types(`transaction-${transactionId}`), last === SUBJECTS.cancelCharge ? DECLINED : CHARGED);
+  });
+}
 
 for (const proves of [true, false]) {
   for (const moment of ['before', 'after'] as const) {
