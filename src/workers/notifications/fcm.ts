@@ -115,7 +115,8 @@ export function fcmPush(settings: FcmSettings, { logger, ledger, now, timeoutMs 
       const key = tellingKey(request);
       const claim = await ledger.find(key);
       if (claim?.reply !== undefined) return claim.reply;
-      const waitMs = claim === undefined ? 0 : claim.at + settleMs - now();
+      // More would be left only by a clock that was set back since.
+      const waitMs = claim === undefined ? 0 : Math.min(settleMs, claim.at + settleMs - now());
       if (waitMs > 0) throw new NotNowError('another attempt may be under way', waitMs);
       // Sending it again replaces what may have been sent.
       if (await ledger.release(key, now() - settleMs + 1)) return { outcome: 'never' };

@@ -122,8 +122,8 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
       const found = listed.find(({ body, dateCreated }) => dateCreated.getTime() >= oldest && body.includes(launch_url));
       if (found !== undefined) return FAILED.has(found.status) ? failure(`not delivered (Twilio ${found.errorCode ?? found.status})`) : sent(found.sid);
       if (listed.length === LISTED && listed.every(({ dateCreated }) => dateCreated.getTime() >= oldest)) return { outcome: 'unknown' };
-      // It may still be on its way to Twilio.
-      const waitMs = (claim?.at ?? started) + settleMs - now();
+      // It may still be on its way to Twilio. More would be left of that only by a clock that was set back since.
+      const waitMs = Math.min(settleMs, (claim?.at ?? started) + settleMs - now());
       if (waitMs > 0) throw new NotNowError('Twilio does not list the message yet', waitMs);
       // Not listed is not proof: accounts may hide the texts of messages, numbers be written in another way, lists lag behind. A receiver is not told twice.
       return { outcome: 'unknown' };

@@ -163,6 +163,15 @@ for (const kind of ['silence', 'lost', 'error'] as const) {
   });
 }
 
+test('a clock that was set back since a message was sent holds nobody up for longer than was meant', async ({ server, records, sms }) => {
+  const request = ask();
+  once(server, { kind: 'lost', when: 'undone' });
+  await rejects((await impatient(server, records)).send(request), TroubleError, /did not answer/);
+  const lookup = about(request);
+  now -= 30 * 86_400_000;
+  assert.is((await rejects(sms.lookUp(lookup), NotNowError, /not list the message yet/)).afterMs, SETTLE_MS);
+});
+
 test('an account that hides its messages\' texts, or writes numbers in another way, tells nobody twice', async ({ server, records, sms }) => {
   const request = ask();
   once(server, { kind: 'silence', when: 'done' });
