@@ -143,6 +143,12 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
     return true;
   }
 
+  /** Also where the next one is further off than it ever was put: the clock has been set back since. */
+  function sweepIsDue(): boolean {
+    const left = nextSweep - now();
+    return left <= 0 || left > SWEEP_MS;
+  }
+
   function abandon(): void {
     // A full disk has ended the transaction already.
     if (database.inTransaction) rollback.run();
@@ -156,7 +162,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
     try {
       const changes = work(made);
       for (const collection of changed) count.run(collection);
-      if (now() >= nextSweep && !records.sweep(now())) nextSweep = now() + SWEEP_MS;
+      if (sweepIsDue() && !records.sweep(now())) nextSweep = now() + SWEEP_MS;
       commit.run();
       uncheckpointed += changes;
       lastGroup = changes;

@@ -174,6 +174,17 @@ test('expired records are taken away while others are written', ({ bench }) => {
   }
 });
 
+test('expired records are taken away after a clock that was ahead for a moment has been set back, too', ({ bench }) => {
+  bench.run(put('stays', 1e9), put('goes', 90_000));
+  bench.now = 1e8;
+  bench.run(put('b'));
+  bench.now = 60_000;
+  bench.run(put('late', 61_000));
+  bench.now = 100_000;
+  bench.run(put('b'));
+  assert.is(bench.count('record'), 2);
+});
+
 test('the log moves into the file when there is time', ({ bench }) => {
   const frames = () => (bench.other.pragma('wal_checkpoint(PASSIVE)') as { log: number; checkpointed: number }[])[0];
   for (let n = 0; n < 45; n++) bench.run(write(n, [packed(n * 100, 100)]));
