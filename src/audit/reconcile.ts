@@ -93,7 +93,7 @@ export async function reconcile(
   tell: (difference: Difference) => Promise<void> | void,
   signal?: AbortSignal,
 ): Promise<{ readonly reconciled: Reconciled; readonly others: ReadonlyMap<string, Sums> }> {
-  const feed = await openSpanFeed(events, day.from, { types: ['PaymentCharged', 'GiftsRefunded', 'RefundedAtProvider'] });
+  const feed = await openSpanFeed(events, day, { types: ['PaymentCharged', 'GiftsRefunded', 'RefundedAtProvider'] });
   const here = nothing();
   const there = nothing();
   const others = new Map<string, Tally>();

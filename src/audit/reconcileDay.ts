@@ -43,7 +43,7 @@ export function dayOf(text: string, zone: string, { now, settings }: { readonly 
 
 /** Compares; each difference goes to `tell`. @throws what the ledgers throw; UnavailableError */
 export async function reconcileDay({ events, ledger }: ReconcileDeps, day: Day, tell: (difference: Difference) => Promise<void> | void, signal?: AbortSignal): Promise<DayReport> {
-  const wallets = await walletLedger(events, day.from);
+  const wallets = await walletLedger(events, day);
   try {
     const ledgers: PaymentLedger[] = [ledger, wallets];
     const reports: Reconciled[] = [];

@@ -8,9 +8,9 @@ import { openSpanFeed, type SpanFeed } from './spanFeed.js';
 
 const PAGE = 500;
 
-/** The ledger of all wallets, from a time on (ms since the epoch). `close` it after use. */
-export async function walletLedger(events: EventStore, from: number): Promise<PaymentLedger & Pick<SpanFeed, 'close'>> {
-  const feed = await openSpanFeed(events, from, { types: ['WalletDebited', 'WalletCredited'] });
+/** The ledger of all wallets on a day (ms since the epoch, up to but not its last). `close` it after use. */
+export async function walletLedger(events: EventStore, day: { readonly from: number; readonly to: number }): Promise<PaymentLedger & Pick<SpanFeed, 'close'>> {
+  const feed = await openSpanFeed(events, day, { types: ['WalletDebited', 'WalletCredited'] });
   return {
     provider: 'wallet',
     async *list(_from, to) {

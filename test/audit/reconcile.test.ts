@@ -155,6 +155,25 @@ test('a long day of a wallet is compared whole', async ({ house }) => {
   assert.equal(ledgers.find(({ provider }) => provider === 'wallet'), { provider: 'wallet', here: sums, there: sums, looked_up: 0, differences: 0 });
 });
 
+test('a clock that was ahead for a while keeps nothing of the rest of the day from being compared', async ({ house }) => {
+  const bought = await house.buy([{}], { reference: 'prepaid' });
+  const booked = (ms: number, cause: string): Promise<void> => house.append('wallet-prepaid', 'WalletCredited', { transaction_id: bought.transactionId, amount: 1, cause }, at(ms));
+  await charged(house, 'same', 'c1', 100, HOUR);
+  await charged(house, 'ahead', 'c2', 200, DAY_MS + 5 * HOUR);
+  await booked(DAY_MS + 6 * HOUR, 'ahead');
+  await booked(2 * HOUR, 'never refunded');
+  await charged(house, 'agrees', 'c3', 300, 2 * HOUR);
+  await charged(house, 'gone', 'c4', 400, 3 * HOUR);
+  for (let hours = 1; hours < 6; hours++) await charged(house, `next ${hours}`, `n${hours}`, 1, DAY_MS + hours * HOUR);
+  await charged(house, 'ages ago', 'c5', 500, 4 * HOUR);
+  const ledger = ledgerOf([entry('charge', 'c1', 'same', 100, HOUR), entry('charge', 'c2', 'ahead', 200, HOUR + 1), entry('charge', 'c3', 'agrees', 300, 2 * HOUR)]);
+  const { told, reconciled } = await run(house, ledger);
+  assert.equal([told, reconciled.here, reconciled.looked_up], [['missing_there c4'], { charges: 3, charged: 800, refunds: 0, refunded: 0 }, 1]);
+  const all: string[] = [];
+  await reconcileDay({ events: house.events, ledger }, { from: DAY, to: DAY + DAY_MS }, ({ what, id }) => void all.push(`${what} ${id}`));
+  assert.equal(all.toSorted(), ['missing_here wallet-never refunded', 'missing_there c4']);
+});
+
 test('a broken-off comparison ends', async ({ house }) => {
   const abort = new AbortController();
   abort.abort(new Error('enough'));
