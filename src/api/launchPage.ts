@@ -66,7 +66,7 @@ function stateLine(joined: JoinedGift, now: string): string {
 function page(joined: JoinedGift, deps: LaunchPageDeps): string {
   const catalogue = deps.catalogue.current();
   const product = catalogue.products.get(joined.transaction.product_id);
-  const brand = catalogue.brands.get(joined.transaction.brand_id);
+  const brand = catalogue.brandOf(joined.transaction);
   const link = deps.appUrl === undefined ? '' : `<p><a rel="noreferrer" href="${escapeHtml(appLink(deps.appUrl, shortcodeOf(joined.id)))}">Open it in the app</a></p>`;
   return `<!doctype html>
 <html lang="en">

@@ -53,7 +53,7 @@ export async function assignGiftVoucher(deps: VoucherDeps, loaded: LoadedGift, u
 
 /** The segments that the gift's product has today. @throws Refusal `voucher_not_available`, `invalid_segment` where the request names none of them */
 function segmentsFor(catalogue: Catalogue, gift: { readonly product_id: string; readonly brand_id: string }, request: VoucherRequest): readonly string[] {
-  if (request.format === 'V1' && !V1_INTEGRATIONS.has(catalogue.brands.get(gift.brand_id)?.integration_id ?? '')) throw new Refusal('voucher_not_available');
+  if (request.format === 'V1' && !V1_INTEGRATIONS.has(catalogue.brandOf(gift)?.integration_id ?? '')) throw new Refusal('voucher_not_available');
   const live = (catalogue.products.get(gift.product_id)?.segments ?? []).filter((id) => !catalogue.retired('segment', id));
   if (request.segmentId !== undefined && !live.includes(request.segmentId)) throw new Refusal('invalid_segment');
   return live;

@@ -137,14 +137,16 @@ function catalogueOfParts(parts: Parts): Catalogue {
   const { products, brands, stores, segments, integrations, merchants, categories, productsByBrand, storesByBrand, audiences, validity, retired } = parts;
   const visible: Catalogue['visible'] = (brand, userId) =>
     brand.active && (brand.visible_to === null || (userId !== undefined && (audiences.get(brand.id)?.has(userId) ?? false)));
+  const brandIdOf: (gift: Parameters<Catalogue['brandOf']>[0]) => string = ({ product_id, brand_id }) => products.get(product_id)?.brand_id ?? brand_id;
   return {
     products, brands, stores, segments, integrations, merchants, categories,
     storesOf: (brandId) => storesByBrand.get(brandId) ?? [],
     productsOf: (brandId) => productsByBrand.get(brandId) ?? [],
+    brandOf: (gift) => brands.get(brandIdOf(gift)),
     validFor(gift, merchantId) {
       const merchant = validity.get(merchantId);
       if (merchant === undefined || retired.merchant.has(merchantId)) return false;
-      return merchant.brands.has(products.get(gift.product_id)?.brand_id ?? gift.brand_id) || merchant.consolidated.has(gift.product_id);
+      return merchant.brands.has(brandIdOf(gift)) || merchant.consolidated.has(gift.product_id);
     },
     sellable(product, userId) {
       const brand = product.active ? brands.get(product.brand_id) : undefined;

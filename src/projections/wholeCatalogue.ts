@@ -17,6 +17,8 @@ export interface Catalogue {
   storesOf(brandId: string): readonly Store[];
   /** The active products of a brand: its own. */
   productsOf(brandId: string): readonly Product[];
+  /** The brand that a bought product is of today, whatever it was of when it was bought: whose gift it is, and who honours it, follow the catalogue. */
+  brandOf(gift: { readonly product_id: string; readonly brand_id: string }): Brand | undefined;
   /** Whether a gift of this product is valid for the merchant (decisions 2): one of the merchant's brands is the product's brand, or lists the product in `consolidated_products`. */
   validFor(gift: { readonly product_id: string; readonly brand_id: string }, merchantId: string): boolean;
   /** Whether the caller (a user's id; `undefined`: a client) may see and buy the product: it and its brand are active, the brand visible (decisions 5). */

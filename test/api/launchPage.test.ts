@@ -69,6 +69,22 @@ test('used, expired and cancelled gifts say so', async () => {
   assert.match((await page(cancelled.id)).text, /This gift was cancelled\./);
 });
 
+test('it names the brand that its product is of now: that one redeems it', async () => {
+  const brand = { id: 'old-cup', name: 'Old Cup', merchant_id: 'coffee' };
+  const product = { id: 'cup-tea', brand_id: 'old-cup', name: 'Cup of tea', sale_price: 100 };
+  await service.import({ brands: [brand, { ...brand, id: 'new-cup', name: 'New Cup' }], products: [product] });
+  const token = await service.userToken('ann');
+  const brandNow = async (): Promise<string> => (await service.ask('GET', '/api/v2/products/cup-tea', { token })).json.data?.brand_id as string;
+  await eventually(async () => (await brandNow()) === 'old-cup');
+  const gift = await buyOne(service, 'cup-tea');
+  assert.match((await page(gift)).text, /Old Cup/);
+  await service.import({ products: [{ ...product, brand_id: 'new-cup' }] });
+  await eventually(async () => (await brandNow()) === 'new-cup');
+  const { text } = await page(gift);
+  assert.match(text, /New Cup/);
+  assert.doesNotMatch(text, /Old Cup/);
+});
+
 test('names are text, whatever they hold', async () => {
   const name = '<script>alert("1")</script>\' & <img src=x onerror=alert(1)>';
   await service.import({

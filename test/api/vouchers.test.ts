@@ -253,6 +253,26 @@ test('the one there is stays when the product changes segments and the brand its
   refused(await generate('voucher/claimed', fresh, 'ann', { segmentId: 'seg-qr' }), 422, 'Invalid segment.');
 });
 
+test('V1 exists by the integration of the brand that the product is of now', async () => {
+  const brand = { id: 'tills', merchant_id: 'coffee', name: 'Tills', integration_id: '1' };
+  const product = { id: 'wanderer', brand_id: 'tills', name: 'Wanderer', sale_price: 100, segments: ['seg-qr'] };
+  await service.import({ brands: [brand, { ...brand, id: 'no-tills', name: 'No tills', integration_id: '7' }], products: [product] });
+  const isOf = async (brandId: string): Promise<unknown> => eventually(async () => (await get('/api/v2/products/wanderer')).json.data?.brand_id === brandId);
+  const move = async (brandId: string): Promise<void> => {
+    await service.import({ products: [{ ...product, brand_id: brandId }] });
+    await isOf(brandId);
+  };
+  await isOf('tills');
+  const withTills = await buyOne(service, 'wanderer');
+  await move('no-tills');
+  const integrations = (await get(`/api/v2/gifts/${withTills}?embed[]=purchase.brand.integration`)).json.embedded.integrations as Json[];
+  assert.deepEqual(integrations.map(({ id }) => id), ['7']);
+  refused(await generate('voucher', withTills), 422, 'Voucher not available.');
+  const without = await buyOne(service, 'wanderer');
+  await move('tills');
+  for (const gift of [withTills, without]) assert.ok(codeOf(await generate('voucher', gift)));
+});
+
 test('an idempotency key answers the first outcome; a code is drawn once', async () => {
   const gift = await buyOne(service);
   const token = await service.userToken('ann');
