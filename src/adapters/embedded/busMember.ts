@@ -93,13 +93,16 @@ export function openMember(onError: (error: unknown) => void): Member {
       else void passage().then(send);
     });
 
-  /** Resolves when the hub has taken all that was said before, or the way is lost (then it is announced anew on the next). */
+  /**
+   * Resolves when the hub has taken all that was said before, or the way is lost (then it is announced anew on the next). A hub that is too busy to say so for a
+   * while takes it all the same, in its turn: no process need fail for that.
+   */
   const taken = async (): Promise<void> => {
     if (link === undefined) return;
     try {
       await ask('ping', (i) => ({ t: 'ping', i }), NOTHING, PING_MS);
     } catch (error) {
-      if (!(error instanceof UnavailableError)) throw error;
+      if (!(error instanceof UnavailableError || error instanceof DeadlineError)) throw error;
     }
   };
 

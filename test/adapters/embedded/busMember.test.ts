@@ -95,6 +95,17 @@ test('a request waits while the way is congested, and is not sent after its dead
   assert.equal(await answer, { n: 1 });
 });
 
+test('a hub that is too busy to answer for a while keeps nobody from serving: it takes what it was told in its turn', async () => {
+  const member = openMember(() => undefined);
+  const sent: Frame[] = [];
+  member.attach({ send: (frame) => void sent.push(frame), congested: () => undefined });
+  const [served] = await Promise.all([member.serve('a', 'q', async () => ({ n: 1 })), member.subscribe('b', () => undefined)]);
+  assert.equal(sent.filter(({ header }) => header.t === 'serve' || header.t === 'sub').map(({ header }) => header), [{ t: 'serve', s: 'a', q: 'q' }, { t: 'sub', s: 'b' }]);
+  member.receive({ header: { t: 'ask', i: 7, s: 'a', q: 'q' }, body: '{}' });
+  await served();
+  assert.equal(sent.find(({ header }) => header.t === 'rep'), { header: { t: 'rep', i: 7 }, body: '{"n":1}' });
+});
+
 test('a member reports what only a hub should get', () => {
   const errors: unknown[] = [];
   openMember((error) => errors.push(error)).receive({ header: { t: 'serve', s: 'a', q: 'b' }, body: '' });
