@@ -1,11 +1,13 @@
 /** Read stores for a short time: a verification's copy is made beside what serves, in files of its own, so that neither waits for the other. */
 import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { EngineError } from './adapters/engineError.js';
 import { openFileLock } from './adapters/embedded/fileLock.js';
 import { openEmbeddedReadStore } from './adapters/embedded/readStore.js';
 import { READ_STORE_FILE } from './adapters/embedded/readStoreFile.js';
 import { makeDataDir } from './dataDir.js';
 import type { ReadStore } from './ports/readStore.js';
+import { UnavailableError } from './ports/unavailable.js';
 import { resources } from './resources.js';
 
 const PREFIX = 'verify-';
@@ -22,12 +24,12 @@ export interface Scratch {
 
 /**
  * Opens an empty one in a folder of its own in the data folder, and removes what killed processes have left there: a copy is as large as what it is of.
- * @throws UnavailableError when the disk is full; EngineError when there can be no such folder; Error when nothing can be made there
+ * @throws UnavailableError when the disk is full; EngineError when there can be no such folder, or nothing can be made there
  */
 export async function openScratch(dataDir: string): Promise<Scratch> {
   makeDataDir(dataDir);
   for (const name of readdirSync(dataDir)) if (name.startsWith(PREFIX)) removeIfLeft(join(dataDir, name));
-  const dir = mkdtempSync(join(dataDir, PREFIX));
+  const dir = makeFolder(dataDir);
   const open = resources();
   open.add(dir, async () => rmSync(dir, { recursive: true, force: true }));
   try {
@@ -39,6 +41,17 @@ export async function openScratch(dataDir: string): Promise<Scratch> {
     // What went wrong first is what is told.
     await open.close().catch(() => undefined);
     throw error;
+  }
+}
+
+/** A folder of its own. */
+function makeFolder(dataDir: string): string {
+  try {
+    return mkdtempSync(join(dataDir, PREFIX));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOSPC' || code === 'EDQUOT') throw new UnavailableError(`no copy can be made in ${dataDir}: ${code}`, { cause: error });
+    throw new EngineError('DATA_DIR', `no copy can be made in ${dataDir} (${code}): see that this user may write there, and that it is not mounted read-only`, error);
   }
 }
 

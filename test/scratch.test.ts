@@ -5,7 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { EngineError } from '../src/adapters/engineError.js';
 import { openScratch } from '../src/scratch.js';
+import { underMode } from './support/otherUser.js';
+import { rejects } from './support/rejects.js';
 
 const test = suite<{ dir: string }>('scratch');
 test.before.each((context) => {
@@ -65,6 +68,11 @@ test("somebody's own folders and files stay, whatever they are called", async ({
   await (await openScratch(dir)).close();
   assert.equal(copies(dir).toSorted(), ['verify-latest', 'verify-may.json', 'verify-reports']);
   assert.equal(readdirSync(join(dir, 'verify-reports')), ['may.txt']);
+});
+
+test('where nothing can be made it says where, and what to see to', async ({ dir }) => {
+  const error = await underMode(dir, 0o555, () => rejects(openScratch(dir), EngineError, /^DATA_DIR: no copy can be made in .* \(EACCES\): see that this user may write there, and that it is not mounted read-only$/));
+  assert.ok(error.message.includes(dir));
 });
 
 test.run();
