@@ -1,12 +1,11 @@
 /** `gift copy --from … --to …`: brings a whole event log into another engine (decisions 11). */
-import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
-import { eventLogFile } from '../adapters/embedded/eventStoreLog.js';
 import { CopyInterruptedError, type CopyProgress, CopyRefusedError, copyLog } from '../commands/copyLog.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { resources } from '../resources.js';
+import { hasEventLog } from './dataFolder.js';
 import { recordTaking } from './exports.js';
 import { progressBars } from './progress.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
@@ -44,7 +43,7 @@ Examples:
 
 async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags): Promise<void> {
   const [source, target] = [placeOf(addressOf(from, '--from', terminal), '--from'), placeOf(addressOf(to, '--to', terminal), '--to')];
-  if (source.dir !== undefined && !existsSync(eventLogFile(source.dir))) throw new CommandFailure(`--from: there is no event log in ${from}`);
+  if (source.dir !== undefined && !hasEventLog(source.dir)) throw new CommandFailure(`--from: there is no event log in ${from}`);
   const open = resources();
   const bars = progressBars(terminal.stderr);
   const onProgress = ({ step, events, share = 0 }: CopyProgress): void => bars.show(DOING[step], events, share === 0 ? undefined : Math.round(events / share));

@@ -1,13 +1,12 @@
 /** How a subcommand opens the engines of the settings, beside a running service or without one. */
-import { existsSync } from 'node:fs';
 import pino from 'pino';
-import { eventLogFile } from '../adapters/embedded/eventStoreLog.js';
 import { type Config, loadConfig } from '../config.js';
 import { openEventStore, openReadStore, openStoredEvents } from '../engines.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { type ReadModels, openReadModels } from '../readModels.js';
 import { type Resources, resources } from '../resources.js';
+import { hasEventLog } from './dataFolder.js';
 import { CommandFailure, type Terminal } from './terminal.js';
 
 /** The settings and the log. */
@@ -31,7 +30,7 @@ export interface OpenedStores extends OpenedLog {
  */
 export async function withLog<T>({ env }: Terminal, work: (opened: OpenedLog) => Promise<T>, { asStored = false }: { readonly asStored?: boolean } = {}): Promise<T> {
   const config = loadConfig(env);
-  if (config.eventStoreUrl === undefined && !existsSync(eventLogFile(config.dataDir))) {
+  if (config.eventStoreUrl === undefined && !hasEventLog(config.dataDir)) {
     throw new CommandFailure(`there is no event log in ${config.dataDir}: set DATA_DIR to the service's data folder, or EVENTSTORE_URL`);
   }
   const open = resources();

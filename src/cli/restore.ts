@@ -1,5 +1,5 @@
 /** `gift restore FILE`: a new event log from a backup, in a data folder that has none (decisions 11). */
-import { existsSync, readdirSync, rmdirSync } from 'node:fs';
+import { existsSync, rmdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
@@ -13,6 +13,7 @@ import { makeDataDir } from '../dataDir.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { findHashKey, HASH_KEY_FILE } from '../keys.js';
 import { commandLineCaller } from './caller.js';
+import { namesIn } from './dataFolder.js';
 import { neededReason, outputOptions } from './exports.js';
 import { progressBars } from './progress.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
@@ -80,7 +81,7 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
 
 /** What a data folder may not hold: another log, or read models of one. */
 function refuseUnlessFresh(dataDir: string): void {
-  const there = existsSync(dataDir) ? readdirSync(dataDir) : [];
+  const there = namesIn(dataDir);
   const found = there.find((name) => /^(events|read)\.db(-wal|-shm)?$/.test(name));
   if (found !== undefined) throw new CommandFailure(`${dataDir} holds data already (${found}): nothing is restored over it; set DATA_DIR to a folder without, or move it away`);
   const begun = there.find((name) => name.startsWith('restoring-'));
