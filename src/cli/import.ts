@@ -6,12 +6,10 @@ import { ImportFaultsError } from '../commands/import/faults.js';
 import { type ImportReport, ImportInterruptedError, PRUNE_WITHOUT_YES, PruneNeedsYesError, importCatalogue } from '../commands/import/importCatalogue.js';
 import type { ImportChange } from '../commands/import/plan.js';
 import { loadConfig } from '../config.js';
-import { openEventStore } from '../engines.js';
 import { keyedHash } from '../domain/keyedHash.js';
-import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';
-import { findHashKey, loadKeys } from '../keys.js';
 import { commandLineCaller } from './caller.js';
 import { neededReason, reasonOf } from './exports.js';
+import { openImportLog } from './importLog.js';
 import { printable } from './output.js';
 import { progressBar } from './progress.js';
 import { CommandFailure, EXIT, readStandardInput, type Terminal, writeLines } from './terminal.js';
@@ -48,12 +46,11 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
   const prune = pruneOf(flags);
   const config = loadConfig(terminal.env);
   const parsed = parse(file, await readText(terminal, file));
-  const events = await openEventStore(config);
+  const log = await openImportLog(terminal, config, flags.dryRun === true);
   const progress = progressBar(terminal.stderr, { doing: 'importing', unit: 'entries' });
   try {
-    await refuseUnlessHashKeyFits(events, () => findHashKey(config));
-    const hash = keyedHash(loadKeys(config).hashKey);
-    const report = await importCatalogue({ events, hash, now: currentTime }, parsed, {
+    const hash = keyedHash(await log.hashKey());
+    const report = await importCatalogue({ events: log.events, hash, now: currentTime }, parsed, {
       by: commandLineCaller(),
       signal: terminal.signal,
       onProgress: progress,
@@ -64,12 +61,12 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
     await writeLines(terminal.stdout, flags.json === true ? reportAsJson(report) : reportInWords(report));
   } catch (error) {
     progress.clear();
-    if (error instanceof ImportFaultsError) throw await showFaults(terminal, file, error, flags.json === true);
+    if (error instanceof ImportFaultsError) throw await showFaults(terminal, file, error, { json: flags.json === true, ...(log.fresh ? { begunIn: config.dataDir } : {}) });
     if (error instanceof ImportInterruptedError) throw new CommandFailure(error.message, EXIT.interrupted);
     if (error instanceof PruneNeedsYesError) throw new CommandFailure(`${error.message}: look at them with --dry-run, then repeat with --yes`);
     throw error;
   } finally {
-    await events.close();
+    await log.close();
   }
 }
 
@@ -114,13 +111,14 @@ function parse(file: string, text: string): unknown {
   }
 }
 
-/** Faults are messages; with `--json` they are the result. */
-async function showFaults(terminal: Terminal, file: string, { faults, appended }: ImportFaultsError, json: boolean): Promise<CommandFailure> {
+/** Faults are messages; with `--json` they are the result. `begunIn`: the folder that had no log before, which may be all that is wrong with the file. */
+async function showFaults(terminal: Terminal, file: string, { faults, appended }: ImportFaultsError, { json, begunIn }: { readonly json: boolean; readonly begunIn?: string }): Promise<CommandFailure> {
   if (json) await writeLines(terminal.stdout, faults.map((fault) => JSON.stringify(fault)));
   else await writeLines(terminal.stderr, faults.map(({ place, fault }) => printable(place === '' ? fault : `${place}: ${fault}`)));
   const count = `${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`;
   const done = appended === 0 ? 'nothing was imported' : `another import came in between; ${appended} events were appended before`;
-  return new CommandFailure(`${nameOf(file)} has ${count}; ${done}: correct the file and repeat`);
+  const elsewhere = begunIn === undefined ? '' : `; there was no event log in ${begunIn}: if the service's is elsewhere, set DATA_DIR to it`;
+  return new CommandFailure(`${nameOf(file)} has ${count}; ${done}: correct the file and repeat${elsewhere}`);
 }
 
 function* reportAsJson(report: ImportReport): Generator<string> {

@@ -18,10 +18,13 @@ const COMMANDS = [['projections', 'status'], ['history', '0'.repeat(20)], ['back
 
 test('a data folder that this user may not look into is not taken for one without a log', async ({ dir }) => {
   await withLogIn(dir, async () => undefined);
-  for (const args of [...COMMANDS, ['copy', '--from', dir, '--to', join(tmpdir(), 'no-such-folder')]]) {
+  const file = join(tmpdir(), 'import.json');
+  writeFileSync(file, '{}');
+  for (const args of [...COMMANDS, ['import', file], ['import', file, '--dry-run'], ['copy', '--from', dir, '--to', join(tmpdir(), 'no-such-folder')]]) {
     const { code, out, err } = await underMode(dir, 0o000, () => gift(dir, args));
     assert.equal([code, out, err], [1, '', `gift: this user may not look into ${dir}: run the command as the service's user\n`], args.join(' '));
   }
+  rmSync(file);
 });
 
 test('a file is no data folder, and neither is what stands below one', async ({ dir }) => {

@@ -45,6 +45,16 @@ test('what was imported goes to standard output, by array; nothing to standard e
   assert.match(first?.metadata.by.user ?? '', /^cli:[^@]+@.+$/);
 });
 
+test('a dry run where there is no log says so, and leaves neither log nor keys there or elsewhere', async ({ dir, file }) => {
+  const left = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('gift-dry-run-'));
+  const before = left();
+  const { code, out, err } = await gift(dir, ['import', file, '--dry-run']);
+  assert.equal([code, out.trimEnd().split('\n').at(-1)], [0, 'would be 17 added; 0 unchanged']);
+  assert.is(err, `there is no event log in ${join(dir, 'data')}: shown is what a first import would do\n`);
+  assert.equal(readdirSync(dir), ['file.json']);
+  assert.equal(left(), before);
+});
+
 test('without the key that the log was made with nothing is imported: codes would be handed out twice', async ({ dir, file }) => {
   await gift(dir, ['import', file]);
   const before = (await eventsIn(dir)).length;
@@ -119,7 +129,7 @@ test('pruning wants a reason, and beyond 10 entries a yes', async ({ dir, file }
 test('every fault is told with its place, and nothing is imported', async ({ dir, file }) => {
   writeFileSync(file, '{"products": [{"id": "p", "brand_id": "b9", "name": "", "sale_price": 1}]}');
   assert.equal(await gift(dir, ['import', file]), {
-    code: 1, out: '', err: `products[0].name: must not be empty\nproducts[0].brand_id: no such brand "b9"\ngift: ${file} has 2 faults; nothing was imported: correct the file and repeat\n`,
+    code: 1, out: '', err: `products[0].name: must not be empty\nproducts[0].brand_id: no such brand "b9"\ngift: ${file} has 2 faults; nothing was imported: correct the file and repeat; there was no event log in ${join(dir, 'data')}: if the service's is elsewhere, set DATA_DIR to it\n`,
   });
   const json = await gift(dir, ['import', file, '--json']);
   assert.equal(json.out.trimEnd().split('\n').map((line) => JSON.parse(line) as unknown), [

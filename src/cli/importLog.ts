@@ -1,0 +1,54 @@
+/** The log that an import goes into, and its hash key: both are made where there are none, but for a dry run, which leaves nothing behind. */
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Config } from '../config.js';
+import { openEventStore } from '../engines.js';
+import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';
+import { findHashKey, loadKeys } from '../keys.js';
+import type { EventStore } from '../ports/eventStore.js';
+import { hasEventLog } from './dataFolder.js';
+import { type Terminal, writeLines } from './terminal.js';
+
+/** It is open until `close`. */
+export interface ImportLog {
+  readonly events: EventStore;
+  /** There was none yet: whoever meant the service's log has named another folder. */
+  readonly fresh: boolean;
+  /** @throws EngineError where the log was made with another key; UnavailableError */
+  hashKey(): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens it. A dry run where there is none says so on standard error.
+ * @throws CommandFailure, DataFileError, EngineError, UnavailableError
+ */
+export async function openImportLog({ stderr }: Pick<Terminal, 'stderr'>, config: Config, dryRun: boolean): Promise<ImportLog> {
+  const { dataDir, eventStoreUrl } = config;
+  const fresh = eventStoreUrl === undefined && !hasEventLog(dataDir);
+  const passing = fresh && dryRun ? mkdtempSync(join(tmpdir(), 'gift-dry-run-')) : undefined;
+  const remove = (): void => {
+    if (passing !== undefined) rmSync(passing, { recursive: true, force: true });
+  };
+  try {
+    const events = await openEventStore(passing === undefined ? config : { dataDir: passing });
+    if (passing !== undefined) await writeLines(stderr, [`there is no event log in ${dataDir}: shown is what a first import would do`]);
+    return {
+      events,
+      fresh,
+      async hashKey() {
+        await refuseUnlessHashKeyFits(events, () => findHashKey(config));
+        return dryRun ? (findHashKey(config) ?? randomBytes(32)) : loadKeys(config).hashKey;
+      },
+      async close() {
+        await events.close();
+        remove();
+      },
+    };
+  } catch (error) {
+    remove();
+    throw error;
+  }
+}
