@@ -2,9 +2,10 @@
 import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { EngineError } from './adapters/engineError.js';
-import { openFileLock } from './adapters/embedded/fileLock.js';
+import { type FileLock, openFileLock } from './adapters/embedded/fileLock.js';
 import { openEmbeddedReadStore } from './adapters/embedded/readStore.js';
 import { READ_STORE_FILE } from './adapters/embedded/readStoreFile.js';
+import { unavailableOf } from './adapters/embedded/sqlite.js';
 import { makeDataDir } from './dataDir.js';
 import type { ReadStore } from './ports/readStore.js';
 import { UnavailableError } from './ports/unavailable.js';
@@ -33,14 +34,29 @@ export async function openScratch(dataDir: string): Promise<Scratch> {
   const open = resources();
   open.add(dir, async () => rmSync(dir, { recursive: true, force: true }));
   try {
-    const lock = open.add(openFileLock(join(dir, LOCK)), async (one) => one.close());
-    lock.claim();
+    open.add(claimedLock(join(dir, LOCK)), async (one) => one.close());
     const store = open.add(await openEmbeddedReadStore({ dir }), (one) => one.close());
     return { store, close: () => open.close() };
   } catch (error) {
     // What went wrong first is what is told.
     await open.close().catch(() => undefined);
     throw error;
+  }
+}
+
+/** The lock, taken. A full disk is no other thing here than it is to the store beside it. @throws UnavailableError */
+function claimedLock(file: string): FileLock {
+  try {
+    const lock = openFileLock(file);
+    try {
+      lock.claim();
+      return lock;
+    } catch (error) {
+      lock.close();
+      throw error;
+    }
+  } catch (error) {
+    throw unavailableOf(error, file, 'read store');
   }
 }
 

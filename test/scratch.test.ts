@@ -1,14 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { lutimesSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { lutimesSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { EngineError } from '../src/adapters/engineError.js';
 import { openScratch } from '../src/scratch.js';
+import { UnavailableError } from '../src/ports/unavailable.js';
 import { underMode } from './support/otherUser.js';
 import { rejects } from './support/rejects.js';
+import { fillDisk, NO_MOUNT, smallDisk } from './support/smallDisk.js';
 
 const test = suite<{ dir: string }>('scratch');
 test.before.each((context) => {
@@ -73,6 +75,23 @@ test("somebody's own folders and files stay, whatever they are called", async ({
 test('where nothing can be made it says where, and what to see to', async ({ dir }) => {
   const error = await underMode(dir, 0o555, () => rejects(openScratch(dir), EngineError, /^DATA_DIR: no copy can be made in .* \(EACCES\): see that this user may write there, and that it is not mounted read-only$/));
   assert.ok(error.message.includes(dir));
+});
+
+test('a full disk is told as such, whichever of its files finds out, and nothing is left', async () => {
+  const disk = smallDisk(1);
+  if (disk === undefined) return console.log(NO_MOUNT);
+  try {
+    const filler = join(disk.dir, 'filler');
+    fillDisk(filler);
+    for (const room of [0, 4_096, 8_192]) {
+      truncateSync(filler, statSync(filler).size - room);
+      await rejects(openScratch(disk.dir), UnavailableError, /(database or disk is full|ENOSPC)/);
+      assert.equal(copies(disk.dir), [], `${room} bytes left`);
+      fillDisk(filler);
+    }
+  } finally {
+    disk.remove();
+  }
 });
 
 test.run();
