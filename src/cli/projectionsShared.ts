@@ -1,7 +1,7 @@
 /** What the subcommands of `gift projections` share. */
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
-import type { EventStore } from '../ports/eventStore.js';
+import { type EventStore, LogSealedError } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { Projection } from '../projections/projection.js';
 import { type RebuildDeps, RebuildRefusedError } from '../projections/rebuild.js';
@@ -45,6 +45,8 @@ export async function recorded(events: EventStore, what: string, asked: Readonly
 export function failureOf(error: unknown, again: string): unknown {
   if (error instanceof RebuildRefusedError) return new CommandFailure(error.message);
   if (error instanceof LeaseLostError) return new CommandFailure(`another process has taken over while this one was held up: ${again}`);
+  // It says what to do; repeating helps no more.
+  if (error instanceof LogSealedError) return error;
   if (error instanceof UnavailableError) return new CommandFailure(`${error.message}: ${again}`);
   return error;
 }

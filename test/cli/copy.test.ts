@@ -55,6 +55,10 @@ test('a folder is copied and sealed; the command line says so, and so does the s
   const refused = await gift(['import', fileURLToPath(new URL('../../../examples/demo.json', import.meta.url))], { env: { DATA_DIR: from } });
   assert.is(refused.code, 1);
   assert.match(refused.err, /^gift: the event log is sealed since it was copied to another engine: use that one \(EVENTSTORE_URL, DATA_DIR\)\n$/);
+  // Nothing that can be repeated is said to go on when repeated.
+  for (const args of [['rebuild', 'gifts'], ['rollback', 'gifts'], ['repair', 'gifts', '--id', 'x', '--reason', 'ticket 4711']]) {
+    assert.equal(await gift(['projections', ...args], { env: { DATA_DIR: from } }), { ...refused, out: '' }, args.join(' '));
+  }
   assert.is((await textsOf(from)).length, 41);
   const records = await withLogIn(to, async (store) => (await eventsOf(store.readAll(undefined, { types: ['ExportBegun'] }))).map(({ data }) => (data as { what: string; asked: object }).asked));
   assert.equal(records.map((asked) => Object.keys(asked)), [['from', 'to']], 'who took it along stands in both');
