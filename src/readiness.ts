@@ -26,6 +26,11 @@ export function readinessOf({ events, store, bus }: Engines, config: Pick<Config
     await part.ping();
     return { ready: true, detail: part.engine };
   };
+  // Reads go on, so it is ready; that writes are refused for good is nowhere else to be seen before one is.
+  const log = async (): Promise<PartHealth> => {
+    const { ready, detail } = await engine(events)();
+    return { ready, detail: (await events.sealed()) ? `${detail}, sealed: it was copied to another engine, which takes the writes` : detail };
+  };
   const projection = async ({ name, version }: Projection): Promise<PartHealth> => {
     const active = await store.active(name);
     if (active === undefined) return { ready: false, detail: 'is being built for the first time' };
@@ -38,7 +43,7 @@ export function readinessOf({ events, store, bus }: Engines, config: Pick<Config
   };
   return async () => {
     const parts = await Promise.all([
-      asked('event store', engine(events)),
+      asked('event store', log),
       asked('read store', engine(store)),
       asked('bus', engine(bus)),
       ...projections.map((one) => asked(`projection ${one.name}`, () => projection(one))),

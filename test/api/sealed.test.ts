@@ -11,7 +11,10 @@ test('beside a running service: writes are 503 from then on, reads and tokens go
     const gift = await buyOne(service);
     const first = await redeem(service, gift, 'till-coffee', 'bean-soho', { key: 'k1' });
     assert.is(first.status, 201);
+    const logPart = async (): Promise<unknown> => (await service.ask('GET', '/readyz')).json['parts']['event store'];
+    const open = (await logPart()) as { readonly detail: string };
     await service.events.seal();
+    assert.equal(await logPart(), { ready: true, detail: `${open.detail}, sealed: it was copied to another engine, which takes the writes` });
     const decided = await redeem(service, gift, 'till-coffee', 'bean-soho', { key: 'k2' });
     refused(decided, 405, 'gift already redeemed.');
     const unredeemed = await service.ask('PATCH', `/api/v2/gifts/${gift}/redemptions/latest`, { token: await service.userToken('till-coffee'), body: { redeemed: false } });
