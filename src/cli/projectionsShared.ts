@@ -1,6 +1,7 @@
 /** What the subcommands of `gift projections` share. */
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
+import { diskRemedy } from '../diskRemedy.js';
 import { type EventStore, LogSealedError } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { Projection } from '../projections/projection.js';
@@ -47,7 +48,10 @@ export function failureOf(error: unknown, again: string): unknown {
   if (error instanceof LeaseLostError) return new CommandFailure(`another process has taken over while this one was held up: ${again}`);
   // It says what to do; repeating helps no more.
   if (error instanceof LogSealedError) return error;
-  if (error instanceof UnavailableError) return new CommandFailure(`${error.message}: ${again}`);
+  if (error instanceof UnavailableError) {
+    const remedy = diskRemedy(error);
+    return new CommandFailure(`${error.message}: ${remedy === undefined || remedy.endsWith('try again') ? again : `${remedy}; then ${again}`}`);
+  }
   return error;
 }
 
