@@ -6,7 +6,8 @@ import { inParallel } from './inParallel.js';
 import type { EventStore, Position } from './ports/eventStore.js';
 import type { ReadStore } from './ports/readStore.js';
 import { FEED_TYPES, type Intent } from './processors/feed.js';
-import { parkLateMoneyAs } from './processors/lateMoney.js';
+import { type LateMoneyIntent, parkLateMoneyAs } from './processors/lateMoney.js';
+import { isAnswered } from './processors/lateMoneyStep.js';
 import { openWork } from './processors/openWork.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from './processors/checkpoint.js';
 import { purchaseHistory } from './processors/reopen.js';
@@ -233,6 +234,7 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
     }
     await reopened(open, late);
     await retold(open, late);
+    await answered(open, late);
     const done = open.checkpoint();
     const [waiting, perSecond, lag] = await Promise.all([
       parked(),
@@ -266,6 +268,17 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
     await inParallel(waiting, REOPENED_AT_ONCE, async (giftId) => {
       const { generation = 0 } = open.retelling(giftId) ?? {};
       if (await isRetold(events, giftId)) open.retold(giftId, generation);
+    }, late);
+  }
+
+  /** Disputes whose gifts were blocked before they were lost: where the feed was left once they were, it tells their end alone, which reads as if nothing were done. */
+  async function answered(open: OpenWork, late: AbortSignal): Promise<void> {
+    const waiting: LateMoneyIntent[] = [];
+    await inSlices(open.resume(), (intent) => {
+      if (intent.do === 'late money' && processOf(intent) === 'dispute') waiting.push(intent);
+    });
+    await inParallel(waiting, REOPENED_AT_ONCE, async ({ transactionId, key }) => {
+      if (await isAnswered(events, transactionId, key)) open.lateMoneyDone(transactionId, key);
     }, late);
   }
 

@@ -80,4 +80,31 @@ test('a receiver who has been told again is not in flight because something olde
   }
 });
 
+test('a dispute that was lost once its gifts were blocked is not in flight because something older holds the checkpoint back', async () => {
+  const house = await openHouse();
+  try {
+    await house.work();
+    const processors = house.process();
+    const { transactionId } = await house.buy([phone(1)]);
+    const done = async (count: number): Promise<void> => house.until(async () => processors.status().open === 0 && (await house.all('NotificationSent', 'DisputeSettled')).length === count);
+    await done(1);
+    const dispute = { provider: 'simulated', dispute_id: 'dp_1' };
+    await house.append(`transaction-${transactionId}`, 'DisputeOpened', { ...dispute, amount: 250, reason: 'fraudulent' });
+    await done(2);
+    await house.append(`transaction-${transactionId}`, 'DisputeClosed', { ...dispute, outcome: 'lost' });
+    const [closed] = await house.all('DisputeClosed');
+    await house.until(async () => processors.status().open === 0 && processors.status().position === closed?.position);
+    await processors.close();
+    const saved = (await house.reads.records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))!.value;
+    const [bought] = await house.events.read(`transaction-${transactionId}`);
+    await house.reads.records.put(PROCESS_CHECKPOINT, { ...saved, position: bought!.position } satisfies ProcessCheckpoint);
+    const look = standings({ events: house.events, store: house.reads, projections: [] });
+    const disputes = (await look.look()).find(({ name }) => name === 'dispute');
+    await look.close();
+    assert.equal(disputes?.kind === 'process' && [disputes.in_flight, disputes.lag_events], [0, 0]);
+  } finally {
+    await house.close();
+  }
+});
+
 test.run();
