@@ -1,12 +1,12 @@
 /** Whether parked work is over, as the streams tell it: what a retry has come to, which the parked work's own events don't tell where it went well. */
-import { fold, type Happened } from '../domain/decider.js';
-import { type GiftEvent, giftStream } from '../domain/gift.js';
+import { fold } from '../domain/decider.js';
+import { giftStream } from '../domain/gift.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { disputeKey, lateMoneySteps, PROVIDER_REFUND_KEY } from '../domain/lateMoney.js';
-import { type NotificationEvent, notificationStream } from '../domain/notification.js';
+import { notificationStream } from '../domain/notification.js';
 import type { ParkedName, ParkedWork } from '../domain/parked.js';
-import { lateMoneyOf, type MadePurchase, type Purchase, purchaseAggregate, type PurchaseEvent, transactionStream } from '../domain/purchase.js';
-import { type Placed, tellingsOf } from '../domain/telling.js';
+import { lateMoneyOf, type MadePurchase, type Purchase, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import { tellingsOf } from '../domain/telling.js';
 import { inParallel } from '../inParallel.js';
 import type { EventStore } from '../ports/eventStore.js';
 
@@ -20,7 +20,7 @@ const READS = 32;
 export async function isSettled(events: EventStore, { name, work }: { readonly name: ParkedName; readonly work: ParkedWork }): Promise<boolean> {
   const { entity, transaction_id } = work;
   if (name === 'notification') return isTold(events, entity);
-  const purchase: Purchase = fold(purchaseAggregate, (await events.read(transactionStream(transaction_id))) as unknown as Happened<PurchaseEvent>[]);
+  const purchase: Purchase = fold(purchaseAggregate, await events.read(transactionStream(transaction_id)));
   if (purchase.status === 'none') return false;
   if (name === 'purchase') return purchase.status === 'declined' || (purchase.status === 'charged' && (await isIssued(events, purchase)));
   const refund = name === 'refund' ? purchase.refunds.get(entity) : undefined;
@@ -31,7 +31,7 @@ export async function isSettled(events: EventStore, { name, work }: { readonly n
 
 async function isTold(events: EventStore, giftId: string): Promise<boolean> {
   const [gift, notification] = await Promise.all([events.read(giftStream(giftId)), events.read(notificationStream(giftId))]);
-  return gift.length > 0 && tellingsOf(gift as unknown as Placed<GiftEvent>[], notification as unknown as Placed<NotificationEvent>[]).next.do === 'nothing';
+  return gift.length > 0 && tellingsOf(gift, notification).next.do === 'nothing';
 }
 
 async function isIssued(events: EventStore, { purchase }: MadePurchase): Promise<boolean> {

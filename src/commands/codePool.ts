@@ -1,7 +1,7 @@
 /** Draws voucher codes from a segment's imported pool: each code goes to one gift, whatever runs side by side (decisions 6). */
-import { fold, type Happened } from '../domain/decider.js';
+import { fold } from '../domain/decider.js';
 import { Refusal } from '../domain/refusal.js';
-import { type VoucherCodeEvent, assignVoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
+import { assignVoucherCode, voucherCodeAggregate } from '../domain/voucherCode.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
 import type { ReadModel } from '../projections/readModel.js';
 import { type PoolCode, type VoucherCodeDocument, codesOfGift, freeCodes, hasPool } from '../projections/voucherCodes.js';
@@ -32,7 +32,7 @@ export function codePool(events: EventStore, codes: ReadModel<VoucherCodeDocumen
   const take = async (candidate: PoolCode, giftId: string, context: CommandContext): Promise<boolean> => {
     for (;;) {
       const history = await events.read(candidate.stream);
-      const assigned = assignVoucherCode(fold(voucherCodeAggregate, history as unknown as Happened<VoucherCodeEvent>[]), giftId);
+      const assigned = assignVoucherCode(fold(voucherCodeAggregate, history), giftId);
       if (assigned === undefined) return false;
       if (assigned.length === 0) return true;
       try {

@@ -1,6 +1,6 @@
 /** Records that a gift's receiver is not told on account of what was asked so far: what has begun has failed, what is due will not begin. */
-import { type GiftEvent, giftStream } from '../domain/gift.js';
-import { type NotificationEvent, type NotificationFailed, notificationStream } from '../domain/notification.js';
+import { giftStream } from '../domain/gift.js';
+import { type NotificationFailed, notificationStream } from '../domain/notification.js';
 import { type Placed, tellingsOf } from '../domain/telling.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
@@ -14,10 +14,10 @@ const GIVEN_UP = 'given up by support';
  * Again: nothing is left to give up. @throws UnavailableError
  */
 export async function giveUpTelling(events: EventStore, giftId: string, context: CommandContext, before: Position): Promise<void> {
-  const gift = (await events.read(giftStream(giftId))) as unknown as Placed<GiftEvent>[];
+  const gift = await events.read(giftStream(giftId));
   await handle(events, notificationStream(giftId), context, (history) => {
     const given: NotificationFailed[] = [];
-    let log = history as unknown as Placed<NotificationEvent>[];
+    let log: readonly Placed[] = history;
     for (;;) {
       const { next } = tellingsOf(gift, log);
       if (next.do === 'nothing') return given;

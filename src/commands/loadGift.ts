@@ -1,11 +1,10 @@
 /** Everything a decision about a gift needs, gathered from the streams: the gift, its purchase's payment, who owns it. */
 import { ownerByPhone, phoneStream, reservationAggregate } from '../domain/account.js';
-import type { AccountEvent } from '../domain/account.js';
 import { copyWith } from '../domain/copyWith.js';
-import { fold, type DomainEvent, type Happened } from '../domain/decider.js';
+import { fold, type DomainEvent } from '../domain/decider.js';
 import { type GiftCaller, type GiftEvent, type GiftFacts, type GiftIssued, type IssuedGift, giftAggregate, giftStream } from '../domain/gift.js';
 import { giftIdsIn } from '../domain/giftIds.js';
-import { type GiftsPurchased, type PurchaseEvent, issueGift, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import { type GiftsPurchased, issueGift, purchaseAggregate, transactionStream } from '../domain/purchase.js';
 import { Refusal } from '../domain/refusal.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { CatalogueView } from '../projections/catalogueView.js';
@@ -86,11 +85,11 @@ export interface FoundGift {
 
 /** The gift of a stream just read; where that is empty, as its purchase tells it. @throws as `loadGift` */
 export async function foundGift(deps: Pick<GiftDeps, 'events' | 'gifts'>, giftId: string, history: readonly RecordedEvent[]): Promise<FoundGift> {
-  const issued = fold(giftAggregate, history as readonly Happened<GiftEvent>[]);
+  const issued = fold(giftAggregate, history);
   if (issued.status !== 'none') return { gift: issued, payment: 'charged' };
   const found = await deps.gifts.get(giftId);
   if (found === undefined) throw new Refusal('gift_not_found');
-  const purchase = fold(purchaseAggregate, (await deps.events.read(transactionStream(found.transaction_id))) as unknown as Happened<PurchaseEvent>[]);
+  const purchase = fold(purchaseAggregate, await deps.events.read(transactionStream(found.transaction_id)));
   if (purchase.status === 'none') throw new Refusal('gift_not_found');
   const issue = issueOf(purchase.purchase, purchase.purchasedAt, found.index);
   const gift: IssuedGift = { status: 'issued', issued: issue.data, redemptions: [] };
@@ -120,5 +119,5 @@ export function callerOf(catalogue: Pick<CatalogueView, 'current'>, gift: Pick<G
 
 async function ownerOfPhone(events: EventStore, hash: string, sentAt: string): Promise<string | undefined> {
   const history = await events.read(phoneStream(hash));
-  return ownerByPhone(fold(reservationAggregate, history as unknown as Happened<AccountEvent>[]), sentAt);
+  return ownerByPhone(fold(reservationAggregate, history), sentAt);
 }

@@ -1,7 +1,7 @@
 /** NotePaymentNews: what the payment provider tells by itself goes into the transaction's stream, once. */
-import { fold, type Happened } from '../domain/decider.js';
+import { fold } from '../domain/decider.js';
 import { decideNews, type PaymentNews } from '../domain/paymentNews.js';
-import { purchaseAggregate, type PurchaseEvent, transactionStream } from '../domain/purchase.js';
+import { purchaseAggregate, transactionStream } from '../domain/purchase.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { handle } from './handle.js';
@@ -18,7 +18,7 @@ class Foreign extends Error {}
 export async function notePaymentNews(events: EventStore, transactionId: string, news: PaymentNews, context: CommandContext): Promise<NewsOutcome> {
   try {
     const { own, replayed } = await handle(events, transactionStream(transactionId), context, (history) => {
-      const state = fold(purchaseAggregate, history as unknown as Happened<PurchaseEvent>[]);
+      const state = fold(purchaseAggregate, history);
       if (state.status === 'none') throw new Foreign();
       return decideNews(state, news);
     });

@@ -1,9 +1,9 @@
 /** PurchaseGifts: one append for all gifts of a purchase, then the outcome of its charge (spec 4.4, decisions 3). */
 import { randomBytes } from 'node:crypto';
-import { fold, type Happened } from '../domain/decider.js';
+import { fold } from '../domain/decider.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
-import { type GiftsPurchased, type MadePurchase, type PurchaseEvent, type PurchaseReceiver, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import { type GiftsPurchased, type MadePurchase, type PurchaseReceiver, purchaseAggregate, transactionStream } from '../domain/purchase.js';
 import { Refusal } from '../domain/refusal.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { AccountDocument, PaymentMethodDocument } from '../projections/accounts.js';
@@ -81,7 +81,7 @@ async function settle(deps: PurchaseDeps, transactionId: string, replayed: boole
 }
 
 function purchasedOf(transactionId: string, history: readonly RecordedEvent[], replayed: boolean): Purchased {
-  const state = fold(purchaseAggregate, history as unknown as Happened<PurchaseEvent>[]);
+  const state = fold(purchaseAggregate, history);
   if (state.status === 'none') throw new Error('a purchase was appended and is not there');
   return { transactionId, state, history, position: history.at(-1)?.position, replayed };
 }

@@ -1,11 +1,11 @@
 /** ReassignGift: gives a gift to another receiver, who is then told by the notification process. */
-import { type GiftEvent, type GiftReassigned, giftStream, isSomebody } from '../domain/gift.js';
+import { type GiftReassigned, giftStream, isSomebody } from '../domain/gift.js';
 import { reassign } from '../domain/giftCare.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
-import { type NotificationEvent, notificationStream } from '../domain/notification.js';
+import { notificationStream } from '../domain/notification.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { Refusal } from '../domain/refusal.js';
-import { type Placed, tellingsOf } from '../domain/telling.js';
+import { tellingsOf } from '../domain/telling.js';
 import type { AccountDocument } from '../projections/accounts.js';
 import type { ReadModel } from '../projections/readModel.js';
 import { type CareDeps, careForGift } from './careForGift.js';
@@ -40,7 +40,7 @@ export async function reassignGift(deps: ReassignDeps, giftId: string, context: 
 
 async function beingTold({ events }: ReassignDeps, giftId: string): Promise<boolean> {
   const [gift, notification] = await Promise.all([events.read(giftStream(giftId)), events.read(notificationStream(giftId))]);
-  return tellingsOf(gift as unknown as Placed<GiftEvent>[], notification as unknown as Placed<NotificationEvent>[]).next.do !== 'nothing';
+  return tellingsOf(gift, notification).next.do !== 'nothing';
 }
 
 async function targetOf({ accounts, hash }: ReassignDeps, { user_id, phone_number }: NewReceiver): Promise<Omit<GiftReassigned['data'], 'reason' | 'transaction_id'>> {

@@ -1,9 +1,9 @@
 /** RefundGifts: support asks for gifts of a purchase to be cancelled and paid back. What is asked for stands in the log, and the refund process does it, whatever happens. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fold, type Happened } from '../domain/decider.js';
-import { type GiftEvent, giftAggregate, giftStream } from '../domain/gift.js';
+import { fold } from '../domain/decider.js';
+import { giftAggregate, giftStream } from '../domain/gift.js';
 import { isDisputed } from '../domain/lateMoney.js';
-import { lateMoneyOf, type Purchase, purchaseAggregate, type PurchaseEvent, requestRefund, transactionStream } from '../domain/purchase.js';
+import { lateMoneyOf, type Purchase, purchaseAggregate, requestRefund, transactionStream } from '../domain/purchase.js';
 import { cancelForRefund, type Kept, type KeptFor, type Refund } from '../domain/refund.js';
 import { Refusal, type RefusalCode } from '../domain/refusal.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
@@ -66,7 +66,7 @@ export async function refundGifts(events: EventStore, context: CommandContext, o
   const { transactionId, giftIds, voided, reason } = order;
   const refundId = idFrom(context.commandId, 'refund', 128);
   const { replayed } = await handle(events, transactionStream(transactionId), context, async (history) => {
-    const state = fold(purchaseAggregate, history as unknown as Happened<PurchaseEvent>[]);
+    const state = fold(purchaseAggregate, history);
     if (state.status === 'none') throw new Refusal('transaction_not_found');
     const asked = requestRefund(state, { refund_id: refundId, voided, reason, ...(giftIds === undefined ? {} : { gift_ids: giftIds }) });
     if (giftIds !== undefined && asked.length > 0) await refuseUnlessCancellable(events, giftIds, { refund_id: refundId, voided, reason }, isDisputed(lateMoneyOf(state)));
@@ -77,7 +77,7 @@ export async function refundGifts(events: EventStore, context: CommandContext, o
 
 async function refuseUnlessCancellable(events: EventStore, giftIds: readonly string[], asked: Parameters<typeof cancelForRefund>[1], disputed: boolean): Promise<void> {
   await inParallel(giftIds, LOOKED_AT_AT_ONCE, async (giftId) => {
-    const gift = fold(giftAggregate, (await events.read(giftStream(giftId))) as readonly Happened<GiftEvent>[]);
+    const gift = fold(giftAggregate, await events.read(giftStream(giftId)));
     const decided = gift.status === 'none' ? undefined : cancelForRefund(gift, asked, disputed);
     if (decided !== undefined && 'kept' in decided) throw new Refusal(REFUSALS[decided.kept]);
   });
@@ -90,11 +90,10 @@ async function outcomeOf(events: EventStore, transactionId: string, refundId: st
   let next = 0;
   let position: Position | undefined;
   for (;;) {
-    for (const event of await events.read(transactionStream(transactionId), { from: next })) {
-      state = purchaseAggregate.evolve(state, event as unknown as Happened<PurchaseEvent>);
-      next = event.revision + 1;
-      ({ position } = event);
-    }
+    const news = await events.read(transactionStream(transactionId), { from: next });
+    state = fold(purchaseAggregate, news, state);
+    next += news.length;
+    position = news.at(-1)?.position ?? position;
     const refund = refundsOf(state).find(({ id }) => id === refundId);
     if (refund === undefined) throw new Error('a refund was asked for and is not there');
     if ((refund.status !== 'requested' && refund.status !== 'started') || performance.now() >= deadline || signal?.aborted === true) return { refund, position };
@@ -104,7 +103,7 @@ async function outcomeOf(events: EventStore, transactionId: string, refundId: st
 
 /** All refunds of a purchase, in order of time. @throws Refusal `transaction_not_found`; UnavailableError */
 export async function listRefunds(events: EventStore, transactionId: string): Promise<RefundStanding[]> {
-  const state = fold(purchaseAggregate, (await events.read(transactionStream(transactionId))) as unknown as Happened<PurchaseEvent>[]);
+  const state = fold(purchaseAggregate, await events.read(transactionStream(transactionId)));
   if (state.status === 'none') throw new Refusal('transaction_not_found');
   return refundsOf(state);
 }

@@ -1,8 +1,8 @@
 /** ResendGift: tells a gift's receiver again, deliberately, once for each time it is asked for. */
-import { type GiftEvent, giftStream, isSomebody, refuseUnlessUsable } from '../domain/gift.js';
-import { type NotificationEvent, notificationStream } from '../domain/notification.js';
+import { giftStream, isSomebody, refuseUnlessUsable } from '../domain/gift.js';
+import { notificationStream } from '../domain/notification.js';
 import { Refusal } from '../domain/refusal.js';
-import { type Placed, tellingsOf } from '../domain/telling.js';
+import { tellingsOf } from '../domain/telling.js';
 import type { CareDeps } from './careForGift.js';
 import type { CommandContext } from './context.js';
 import { type Handled, handle } from './handle.js';
@@ -18,7 +18,7 @@ export async function resendGift(deps: CareDeps, giftId: string, context: Comman
     const { gift, payment } = await foundGift(deps, giftId, stream);
     refuseUnlessUsable(gift, { now: context.now, payment });
     if (!isSomebody(gift.issued.receiver)) throw new Refusal('gift_has_no_receiver');
-    const { next, nextNumber } = tellingsOf(stream as unknown as Placed<GiftEvent>[], history as unknown as Placed<NotificationEvent>[]);
+    const { next, nextNumber } = tellingsOf(stream, history);
     const gift_revision = stream.at(-1)?.revision;
     // Charged and not issued yet: it is told once it is.
     if (gift_revision === undefined || next.do !== 'nothing') throw new Refusal('gift_being_told');

@@ -17,9 +17,9 @@ export interface Aggregate<S, E extends DomainEvent> {
   evolve(state: S, event: Happened<E>): S;
 }
 
-/** Folds a stream. */
-export function fold<S, E extends DomainEvent>(aggregate: Aggregate<S, E>, events: Iterable<Happened<E>>): S {
-  let state = aggregate.initial;
-  for (const event of events) state = aggregate.evolve(state, event);
-  return state;
+/** Folds a stream, or what has come since `state`. Whose events a stream holds, its name alone says: they are taken for the aggregate's, as the log has them. */
+export function fold<S, E extends DomainEvent>(aggregate: Aggregate<S, E>, events: Iterable<Happened<DomainEvent>>, state: S = aggregate.initial): S {
+  let after = state;
+  for (const event of events) after = aggregate.evolve(after, event as Happened<E>);
+  return after;
 }

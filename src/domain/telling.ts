@@ -2,13 +2,13 @@
  * Who is to be told of a gift, and who has been: each ask (the gift's issue, a reassignment, support's request) is one attempt. Decided from the gift's
  * stream and its notification's together.
  */
-import type { Happened } from './decider.js';
+import type { DomainEvent, Happened } from './decider.js';
 import { type GiftEvent, isSomebody } from './gift.js';
 import type { Channel, NotificationEvent } from './notification.js';
 import type { PurchaseReceiver } from './purchase.js';
 
 /** An event with its place in the log. */
-export type Placed<E extends GiftEvent | NotificationEvent> = Happened<E> & {
+export type Placed<E extends DomainEvent = DomainEvent> = Happened<E> & {
   readonly id: string;
   readonly position: string;
   readonly revision: number;
@@ -50,8 +50,9 @@ export interface Tellings {
 }
 
 /** Folds the gift's stream and its notification's, each in its own order. */
-export function tellingsOf(gift: readonly Placed<GiftEvent>[], notification: readonly Placed<NotificationEvent>[]): Tellings {
-  const asks = asksOf(gift, notification);
+export function tellingsOf(ofGift: readonly Placed[], ofNotification: readonly Placed[]): Tellings {
+  const notification = ofNotification as readonly Placed<NotificationEvent>[];
+  const asks = asksOf(ofGift as readonly Placed<GiftEvent>[], notification);
   const attempts = attemptsOf(asks, notification);
   const begun = new Set(attempts.map(({ ask }) => ask.id));
   const nextNumber = attempts.length + 1;

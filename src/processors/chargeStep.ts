@@ -2,9 +2,9 @@
 import { CLOCK_SLACK_MS } from '../clock.js';
 import type { PaymentMethod } from '../domain/account.js';
 import { copyWith } from '../domain/copyWith.js';
-import { fold, type Happened } from '../domain/decider.js';
+import { fold } from '../domain/decider.js';
 import {
-  type Authentication, type MadePurchase, type PaymentCharged, type PaymentDeclined, type Purchase, purchaseAggregate, type PurchaseEvent, requireAuthentication, settleCharge, startCharge,
+  type Authentication, type MadePurchase, type PaymentCharged, type PaymentDeclined, type Purchase, purchaseAggregate, requireAuthentication, settleCharge, startCharge,
   transactionStream,
 } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
@@ -85,7 +85,7 @@ export async function charge(deps: ChargeDeps, work: PurchaseWork, fresh: boolea
 async function read(events: EventStore, stream: string): Promise<Standing> {
   const history = await events.read(stream);
   const last = history.at(-1);
-  return { state: fold(purchaseAggregate, history as unknown as Happened<PurchaseEvent>[]), last: last === undefined ? undefined : seenOf(last) };
+  return { state: fold(purchaseAggregate, history), last: last === undefined ? undefined : seenOf(last) };
 }
 
 type Method = Pick<PaymentMethod, 'kind' | 'prepaid' | 'customer'>;

@@ -1,5 +1,5 @@
 /** Changes many gifts of one purchase, each by its own stream, so many at a time; safe to repeat: what is done decides to do nothing. */
-import { fold, type Happened } from '../domain/decider.js';
+import { fold } from '../domain/decider.js';
 import { type GiftEvent, giftAggregate, giftStream, type IssuedGift } from '../domain/gift.js';
 import { issueGifts, type MadePurchase } from '../domain/purchase.js';
 import { inParallel } from '../inParallel.js';
@@ -34,7 +34,7 @@ export async function visitGifts({ events }: Pick<GiftChangeDeps, 'events'>, { p
 
 async function readGift(events: EventStore, giftId: string, issue: GiftEvent): Promise<StandingGift> {
   const history = await events.read(giftStream(giftId));
-  const gift = fold(giftAggregate, history as unknown as Happened<GiftEvent>[]);
+  const gift = fold(giftAggregate, history);
   if (gift.status !== 'none') return { giftId, gift, revision: history.at(-1)?.revision ?? -1 };
   const issued = fold(giftAggregate, [{ ...issue, at: '' }]);
   if (issued.status === 'none') throw new Error('a gift that is issued is not there');
@@ -61,7 +61,7 @@ export async function changeGift({ events, writer, mayAct }: GiftChangeDeps, fou
     const decided = at.issue === undefined ? ([first, ...more] as const) : ([at.issue, first, ...more] as const);
     if ((await writer.append(giftStream(at.giftId), decided, at.revision < 0 ? 'none' : at.revision, reason)) !== undefined) return { before: at.gift, changed: true };
     const history = await events.read(giftStream(at.giftId));
-    const gift = fold(giftAggregate, history as unknown as Happened<GiftEvent>[]);
+    const gift = fold(giftAggregate, history);
     if (gift.status === 'none') throw new Error('a gift that somebody wrote to is not issued');
     at = { giftId: at.giftId, gift, revision: history.at(-1)?.revision ?? -1 };
   }

@@ -1,12 +1,12 @@
 /** Does one step about late money: reads how the transaction stands, acts, records it. Safe to repeat at any point. */
 import { disputeCause } from '../commands/blockGift.js';
-import { fold, type Happened } from '../domain/decider.js';
+import { fold } from '../domain/decider.js';
 import { block, unblock } from '../domain/giftCare.js';
 import {
   type Dispute, fallsShort, type LateMoneyEvent, type LateMoneyStep, lateMoneySteps, PROVIDER_REFUND_KEY, type ProviderRefundSettled, settleDispute, settleProviderRefund,
 } from '../domain/lateMoney.js';
 import { pounds } from '../domain/money.js';
-import { lateMoneyOf, type MadePurchase, type Purchase, purchaseAggregate, type PurchaseEvent, transactionStream } from '../domain/purchase.js';
+import { lateMoneyOf, type MadePurchase, type Purchase, purchaseAggregate, transactionStream } from '../domain/purchase.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
 import { cancelForProviderRefund } from './cancelForProviderRefund.js';
 import { changeGifts, type GiftChangeDeps } from './giftChanges.js';
@@ -63,7 +63,7 @@ export async function isAnswered(events: EventStore, transactionId: string, key:
 async function read(events: EventStore, transactionId: string, key: string): Promise<Standing> {
   const history = await events.read(transactionStream(transactionId));
   const last = history.at(-1);
-  const purchase: Purchase = fold(purchaseAggregate, history as unknown as Happened<PurchaseEvent>[]);
+  const purchase: Purchase = fold(purchaseAggregate, history);
   if (last === undefined || purchase.status === 'none') throw new Error('late money of a transaction that is not there');
   const settled = history.findLast((event) => event.type === 'ProviderRefundSettled')?.data as ProviderRefundSettled['data'] | undefined;
   return { purchase, settled, asked: seenOf(history.findLast((event) => asksFor(event, key)) ?? last), revision: last.revision };

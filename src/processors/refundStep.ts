@@ -3,11 +3,11 @@
  * Safe to repeat at any point, and side by side: what is to be done next is read from the streams each time.
  */
 import { inParallel } from '../inParallel.js';
-import { fold, type Happened } from '../domain/decider.js';
+import { fold } from '../domain/decider.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
-import { type GiftEvent, giftAggregate, type GiftIssued, giftStream, type IssuedGift } from '../domain/gift.js';
+import { giftAggregate, type GiftIssued, giftStream, type IssuedGift } from '../domain/gift.js';
 import { isDisputed } from '../domain/lateMoney.js';
-import { issueGift, lateMoneyOf, leftOfCharge, type MadePurchase, purchaseAggregate, type PurchaseEvent, startRefund, transactionStream } from '../domain/purchase.js';
+import { issueGift, lateMoneyOf, leftOfCharge, type MadePurchase, purchaseAggregate, startRefund, transactionStream } from '../domain/purchase.js';
 import { cancelForRefund, type Cancellation, type Kept, type KeptFor, type Refund, type RefundRequested, type RefundStarted, settleRefund, startAgain } from '../domain/refund.js';
 import { ConflictError, type EventStore, type RecordedEvent } from '../ports/eventStore.js';
 import type { RefundRequest } from '../workers/messages.js';
@@ -46,7 +46,7 @@ export async function refund(deps: RefundDeps, transactionId: string, refundId: 
 
   for (let move = 0; move < MOVES; move++) {
     const history = await events.read(stream);
-    const state = fold(purchaseAggregate, history as unknown as Happened<PurchaseEvent>[]);
+    const state = fold(purchaseAggregate, history);
     const last = history.at(-1);
     const own = history.findLast(({ data }) => 'refund_id' in data && data.refund_id === refundId);
     const known = state.status === 'none' ? undefined : state.refunds.get(refundId);
@@ -139,7 +139,7 @@ async function cancelGift({ events, writer, mayAct }: RefundDeps, giftId: string
     const history: readonly RecordedEvent[] = await events.read(stream);
     // Once another process has the work, it may have left this gift as it was and given back the others' share: what was read since must not be cancelled.
     mayAct();
-    const found = fold(giftAggregate, history as readonly Happened<GiftEvent>[]);
+    const found = fold(giftAggregate, history);
     if (found.status === 'none') {
       // Paid for, and not issued yet: then the issue is next, and its cancellation after that.
       await writer.append(stream, issue(), 'none', { ...reason, commandId: issueCommand(giftId) });

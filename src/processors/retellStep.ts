@@ -2,11 +2,11 @@
  * Tells what the first telling does not: a telling that support retries, and each one that a reassignment or support asks for. Rare, so it decides from the
  * gift's and its notification's streams alone, every time.
  */
-import { fold, type Happened } from '../domain/decider.js';
-import { type GiftEvent, type GiftIssued, giftStream } from '../domain/gift.js';
-import { type NotificationEvent, notificationStream } from '../domain/notification.js';
-import { type GiftsPurchased, purchaseAggregate, type PurchaseEvent, transactionStream } from '../domain/purchase.js';
-import { type Ask, type Placed, type Tellings, tellingsOf } from '../domain/telling.js';
+import { fold } from '../domain/decider.js';
+import { type GiftIssued, giftStream } from '../domain/gift.js';
+import { notificationStream } from '../domain/notification.js';
+import { type GiftsPurchased, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import { type Ask, type Tellings, tellingsOf } from '../domain/telling.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import { type Seen, seenOf } from './seen.js';
 import { begin, CANCELLED, REASSIGNED, takeUp, type TellDeps, type Telling, type TellMemory } from './tellStep.js';
@@ -47,12 +47,12 @@ export async function isRetold(events: EventStore, giftId: string): Promise<bool
 
 async function standingOf(events: EventStore, giftId: string): Promise<{ readonly gift: readonly RecordedEvent[]; readonly notification: readonly RecordedEvent[] } & Pick<Tellings, 'next'>> {
   const [gift, notification] = await Promise.all([events.read(giftStream(giftId)), events.read(notificationStream(giftId))]);
-  const { next } = tellingsOf(gift as unknown as Placed<GiftEvent>[], notification as unknown as Placed<NotificationEvent>[]);
+  const { next } = tellingsOf(gift, notification);
   return { gift, notification, next };
 }
 
 async function purchaseOf(events: EventStore, transactionId: string): Promise<GiftsPurchased['data']> {
-  const purchase = fold(purchaseAggregate, (await events.read(transactionStream(transactionId))) as unknown as Happened<PurchaseEvent>[]);
+  const purchase = fold(purchaseAggregate, await events.read(transactionStream(transactionId)));
   if (purchase.status === 'none') throw new Error('a gift names a purchase that was never made');
   return purchase.purchase;
 }

@@ -1,7 +1,7 @@
 /** Tells one receiver: claims it in the notification's stream, asks for it to be sent, records the answer. Never sends what may have been sent. */
-import { fold, type Happened } from '../domain/decider.js';
+import { fold } from '../domain/decider.js';
 import { giftStream } from '../domain/gift.js';
-import { type Channel, type Notification, notificationAggregate, type NotificationEvent, type NotificationFailed, type NotificationSent, notificationStream } from '../domain/notification.js';
+import { type Channel, type Notification, notificationAggregate, type NotificationFailed, type NotificationSent, notificationStream } from '../domain/notification.js';
 import type { GiftsPurchased, PurchaseReceiver } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, ExpectedRevision } from '../ports/eventStore.js';
@@ -73,7 +73,7 @@ export async function tell(deps: TellDeps, { giftId, work, purchase }: FirstTell
 async function read(events: EventStore, giftId: string): Promise<{ readonly state: Notification; readonly last: Seen } | undefined> {
   const history = await events.read(notificationStream(giftId));
   const last = history.at(-1);
-  return last === undefined ? undefined : { state: fold(notificationAggregate, history as unknown as Happened<NotificationEvent>[]), last: seenOf(last) };
+  return last === undefined ? undefined : { state: fold(notificationAggregate, history), last: seenOf(last) };
 }
 
 /** Claims an attempt that nobody has begun, and sends. @returns `raced` when the stream was not at `expected`: somebody else may have begun. */

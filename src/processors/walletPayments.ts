@@ -1,6 +1,6 @@
 /** Pays purchases from prepaid wallets and refunds them there: decided in the wallet's own stream at its expected revision, found again by the transaction or the refund. */
 import { LRUCache } from 'lru-cache';
-import type { Happened } from '../domain/decider.js';
+import { fold } from '../domain/decider.js';
 import { credit, debit, debitOf, isCredited, type Wallet, walletAggregate, type WalletEvent, walletStream } from '../domain/wallet.js';
 import { ConflictError, type EventStore } from '../ports/eventStore.js';
 import type { Reason, Writer } from './writing.js';
@@ -37,14 +37,11 @@ export function walletPayments(events: EventStore, writer: Writer): WalletPaymen
   const queues = new Map<string, Promise<unknown>>();
 
   const read = async (reference: string): Promise<Known> => {
-    let { wallet, revision } = known.get(reference) ?? { wallet: walletAggregate.initial, revision: -1 };
-    const newer = await events.read(walletStream(reference), { from: revision + 1 });
-    for (const event of newer) {
-      wallet = walletAggregate.evolve(wallet, event as unknown as Happened<WalletEvent>);
-      ({ revision } = event);
-    }
-    known.set(reference, { wallet, revision });
-    return { wallet, revision };
+    const before = known.get(reference) ?? { wallet: walletAggregate.initial, revision: -1 };
+    const newer = await events.read(walletStream(reference), { from: before.revision + 1 });
+    const now = { wallet: fold(walletAggregate, newer, before.wallet), revision: newer.at(-1)?.revision ?? before.revision };
+    known.set(reference, now);
+    return now;
   };
 
   /** Decides on the wallet as it stands, again after each lost race. `outcomeOf`: what has been decided. */
