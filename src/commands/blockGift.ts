@@ -11,9 +11,6 @@ export const supportCause = (ticket?: string): string => (ticket === undefined ?
 /** What names a ticket. */
 export const TICKET_ID = /^[A-Za-z0-9._#-]{1,64}$/;
 
-/** The cause of a payment dispute. */
-export const disputeCause = (disputeId: string): string => `dispute:${disputeId}`;
-
 /**
  * Blocks a gift for a cause. Nothing is appended (`own` is empty) where this cause blocks it already, and where it is cancelled or was declined: it can't be
  * used anyway. @throws Refusal `gift_not_found`, `gift_not_paid`; UnavailableError

@@ -4,6 +4,14 @@ import { isExpired } from './gift.js';
 import { Refusal } from './refusal.js';
 import { voucherExpiry } from './voucher.js';
 
+const DISPUTE = 'dispute:';
+
+/** The cause of a block for a payment dispute. */
+export const disputeCause = (disputeId: string): string => `${DISPUTE}${disputeId}`;
+
+/** Whether a payment dispute is what blocks. */
+export const isDisputeCause = (cause: string): boolean => cause.startsWith(DISPUTE);
+
 /**
  * Blocks the gift for one cause, whatever others block it; again for the same one, or once it is cancelled for good: no event. A redeemed gift is blocked
  * too: it could be unredeemed. @throws Refusal `gift_not_paid`

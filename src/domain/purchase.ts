@@ -101,9 +101,6 @@ export type Purchase =
       readonly chargeStartedAt?: string;
       /** Who was asked: the payment method's kind as it was then. Absent: not asked yet, or before that was kept. */
       readonly chargeBy?: ChargeBy;
-      /** When the provider's answer was recorded. */
-      readonly settledAt?: string;
-      readonly declineCode?: string;
       /** What the provider took. */
       readonly charge?: PaymentCharged['data'];
       readonly refunds: Refunds;
@@ -130,9 +127,9 @@ export const purchaseAggregate: Aggregate<Purchase, PurchaseEvent> = {
       case 'PaymentAuthenticationFailed':
         return state.authentication === undefined ? state : { ...state, authentication: { ...state.authentication, failed: event.data.code } };
       case 'PaymentCharged':
-        return copyWith(state, { status: 'charged', settledAt: event.at, charge: event.data });
+        return copyWith(state, { status: 'charged', charge: event.data });
       case 'PaymentDeclined':
-        return copyWith(state, { status: 'declined', settledAt: event.at, declineCode: event.data.code });
+        return copyWith(state, { status: 'declined' });
       case 'RefundRequested':
       case 'RefundStarted':
       case 'GiftsRefunded':

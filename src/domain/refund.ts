@@ -4,6 +4,7 @@
  */
 import type { DomainEvent, Happened } from './decider.js';
 import type { GiftCancelled, IssuedGift } from './gift.js';
+import { isDisputeCause } from './giftCare.js';
 
 /**
  * Asked for by support. `gift_ids`: those to be cancelled and paid back, where they are neither redeemed nor vouchered when their turn comes;
@@ -168,7 +169,7 @@ export type Cancellation = { readonly cancel: GiftCancelled } | { readonly alrea
 export function cancelForRefund(gift: IssuedGift, { refund_id, voided, reason }: Pick<RefundRequested['data'], 'refund_id' | 'voided' | 'reason'>, disputed = false): Cancellation {
   if (gift.status === 'cancelled') return gift.refundId === refund_id ? { already: true } : { kept: 'cancelled' };
   if (gift.status === 'redeemed') return { kept: 'redeemed' };
-  if (disputed || gift.blockedBy?.some((cause) => cause.startsWith('dispute:')) === true) return { kept: 'disputed' };
+  if (disputed || gift.blockedBy?.some(isDisputeCause) === true) return { kept: 'disputed' };
   if (gift.voucher !== undefined && !voided) return { kept: 'code_out' };
   return { cancel: { type: 'GiftCancelled', data: { reason, refund_id } } };
 }

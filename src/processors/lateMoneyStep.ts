@@ -1,7 +1,6 @@
 /** Does one step about late money: reads how the transaction stands, acts, records it. Safe to repeat at any point. */
-import { disputeCause } from '../commands/blockGift.js';
 import { fold } from '../domain/decider.js';
-import { block, unblock } from '../domain/giftCare.js';
+import { block, disputeCause, unblock } from '../domain/giftCare.js';
 import {
   type Dispute, fallsShort, type LateMoneyEvent, type LateMoneyStep, lateMoneySteps, PROVIDER_REFUND_KEY, type ProviderRefundSettled, settleDispute, settleProviderRefund,
 } from '../domain/lateMoney.js';

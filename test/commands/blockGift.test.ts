@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { suite } from 'uvu';
-import { blockGift, disputeCause, supportCause, unblockGift } from '../../src/commands/blockGift.js';
+import { blockGift, supportCause, unblockGift } from '../../src/commands/blockGift.js';
+import { disputeCause } from '../../src/domain/giftCare.js';
 import type { CareDeps } from '../../src/commands/careForGift.js';
 import type { CommandContext } from '../../src/commands/context.js';
 import { giftStream } from '../../src/domain/gift.js';
