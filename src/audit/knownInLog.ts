@@ -6,6 +6,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type GiftRedeemed, giftStream } from '../domain/gift.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
+import { idOf } from '../domain/streamName.js';
 import type { EventFilter, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { ReadModels } from '../readModels.js';
@@ -33,7 +34,7 @@ export function knownInLog(events: EventStore, { gifts, redemptions }: Pick<Read
     },
     redemptions: {
       get: async (id) => modelOrLog<{ readonly gift_id: string }>(events, redemptions, id, REDEMPTIONS, signal, ({ stream, data }) =>
-        (data as GiftRedeemed['data']).redemption_id === id ? { gift_id: stream.slice(giftStream('').length) } : undefined),
+        (data as GiftRedeemed['data']).redemption_id === id ? { gift_id: idOf(stream) } : undefined),
     },
   };
 }

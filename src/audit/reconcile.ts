@@ -8,6 +8,7 @@
 import type { RefundedAtProvider } from '../domain/lateMoney.js';
 import { type PaymentCharged, transactionStream } from '../domain/purchase.js';
 import type { GiftsRefunded, RefundFailed } from '../domain/refund.js';
+import { idOf } from '../domain/streamName.js';
 import { inParallel } from '../inParallel.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { LedgerEntry, PaymentLedger } from '../ports/paymentLedger.js';
@@ -179,7 +180,7 @@ const keyOf = ({ kind, id }: { readonly kind: string; readonly id: string }): st
 
 function hereOf(event: RecordedEvent): Here & { readonly provider: string } {
   const known = event as unknown as PaymentCharged | GiftsRefunded | RefundedAtProvider;
-  const transactionId = event.stream.slice(transactionStream('').length);
+  const transactionId = idOf(event.stream);
   const { provider, amount } = known.data;
   const one = { provider, transactionId, amount, at: event.at };
   switch (known.type) {

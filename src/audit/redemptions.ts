@@ -2,6 +2,7 @@
 import { accountStream } from '../domain/account.js';
 import { catalogueStream } from '../domain/catalogue.js';
 import { type GiftRedeemed, giftStream } from '../domain/gift.js';
+import { idOf } from '../domain/streamName.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { Cell } from './csv.js';
 import { type EventView, eventView } from './eventView.js';
@@ -46,7 +47,6 @@ export interface RedemptionBatch {
 }
 
 const TYPES = ['GiftRedeemed', 'GiftUnredeemed'] as const;
-const STREAM_PREFIX = giftStream('').length;
 
 /** The redemptions and reversals of a range, in log order, in batches. @throws UnavailableError */
 export async function* readRedemptions(events: EventStore, range: LogRange, filter: RedemptionFilter, signal?: AbortSignal): AsyncGenerator<RedemptionBatch> {
@@ -56,7 +56,7 @@ export async function* readRedemptions(events: EventStore, range: LogRange, filt
     const records: RedemptionRecord[] = [];
     for (const [index, event] of batch.events.entries()) {
       const redemption = redeemed[index];
-      if (redemption !== undefined && wanted(event, redemption, filter)) records.push({ ...eventView(event, { personal: false }), gift_id: event.stream.slice(STREAM_PREFIX), redemption });
+      if (redemption !== undefined && wanted(event, redemption, filter)) records.push({ ...eventView(event, { personal: false }), gift_id: idOf(event.stream), redemption });
     }
     yield { records, position: batch.position };
   }

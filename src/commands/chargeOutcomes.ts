@@ -1,5 +1,6 @@
 /** Tells who waits for it that a transaction's charge has been settled, or waits for its buyer, by whatever process: one follower of the log a process. */
 import type { Logger } from 'pino';
+import { idOf } from '../domain/streamName.js';
 import type { EventStore } from '../ports/eventStore.js';
 
 /** One wait for one transaction. */
@@ -26,7 +27,7 @@ export async function openChargeOutcomes(events: EventStore, logger: Logger): Pr
   const following = (async () => {
     const filter = { types: ['PaymentCharged', 'PaymentDeclined', 'PaymentAuthenticationRequired'] };
     for await (const batch of events.follow(from, filter, { signal: abort.signal })) {
-      for (const { stream } of batch.events) for (const tell of watches.get(stream.slice('transaction-'.length)) ?? []) tell();
+      for (const { stream } of batch.events) for (const tell of watches.get(idOf(stream)) ?? []) tell();
     }
   })().catch((error: unknown) => logger.error({ err: error }, 'following charge outcomes ended: purchases answer only after their whole wait'));
 

@@ -3,7 +3,7 @@ import { copyWith } from '../domain/copyWith.js';
 import type { DomainEvent } from '../domain/decider.js';
 import { ConflictError, type EventStore, type ExpectedRevision, type NewEvent, type RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { kindOf } from '../domain/streamKind.js';
+import { kindOf } from '../domain/streamName.js';
 import { inSpan, tracingOn } from '../tracing/spans.js';
 import { type CommandContext, ownEvents, recordable } from './context.js';
 

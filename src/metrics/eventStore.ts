@@ -1,5 +1,5 @@
 /** The event store as it is used here: how long appends take, which lose their race, which fail, and which are tried again. */
-import { kindOf } from '../domain/streamKind.js';
+import { kindOf } from '../domain/streamName.js';
 import { type Appended, ConflictError, type EventStore, LogSealedError, type NewEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { counts } from './counts.js';

@@ -5,6 +5,7 @@
 import type { GiftIssued } from '../domain/gift.js';
 import { attemptOf } from '../domain/notification.js';
 import { parkedId, type ParkedName, parkedNameOf, type WorkParked, type WorkRetried } from '../domain/parked.js';
+import { idOf } from '../domain/streamName.js';
 import type { Position, RecordedEvent } from '../ports/eventStore.js';
 import type { FeedEvent, Intent } from './feed.js';
 import { LATE_MONEY_STEPS, type LateMoneyTrigger, type LateMoneyWork, overLateMoney, parkLateMoneyAs, reactToLateMoney, resumeLateMoney } from './lateMoney.js';
@@ -31,8 +32,6 @@ interface PurchaseEntry extends Entry<PurchaseWork | undefined> {
   /** Events since its history has been asked for. */
   kept?: RecordedEvent[];
 }
-
-const after = (stream: string, prefix: string): string => stream.slice(prefix.length);
 
 /** Whether the first telling of a receiver may end with it. */
 function endsTelling(event: RecordedEvent): boolean {
@@ -161,7 +160,7 @@ export function openWork(from: Position | undefined): OpenWork {
     const entry = purchases.get(data.transaction_id);
     if (entry === undefined) return [];
     if (entry.reopening !== undefined) return move(data.transaction_id, event);
-    const giftId = after(event.stream, 'gift-');
+    const giftId = idOf(event.stream);
     const { work, intents } = reactToNotification(undefined, { type: 'GiftIssued', data }, giftId, seenOf(event));
     if (work !== undefined) notifications.set(giftId, event.metadata.commandId === issueCommand(giftId) ? work : { ...work, together: true });
     move(data.transaction_id, event);
@@ -186,16 +185,16 @@ export function openWork(from: Position | undefined): OpenWork {
       case 'PaymentAuthenticationFailed':
       case 'PaymentCharged':
       case 'PaymentDeclined':
-        return move(after(event.stream, 'transaction-'), event);
+        return move(idOf(event.stream), event);
       case 'RefundRequested':
       case 'RefundStarted':
       case 'GiftsRefunded':
       case 'RefundRefused':
       case 'RefundFailed':
       case 'NothingRefunded':
-        return moveRefund(known.data.refund_id, after(event.stream, 'transaction-'), event);
+        return moveRefund(known.data.refund_id, idOf(event.stream), event);
       case 'GiftCancelled': {
-        const giftId = after(event.stream, 'gift-');
+        const giftId = idOf(event.stream);
         const work = notifications.get(giftId);
         if (work !== undefined) notifications.set(giftId, { ...work, cancelled: true });
         return [];
@@ -205,18 +204,18 @@ export function openWork(from: Position | undefined): OpenWork {
       case 'NotificationStarted': {
         if (attemptOf(known) !== 1) return [];
         if (purchases.get(known.data.transaction_id)?.reopening !== undefined) return move(known.data.transaction_id, event);
-        const giftId = after(event.stream, 'notification-');
+        const giftId = idOf(event.stream);
         const { work } = reactToNotification(notifications.get(giftId), known, giftId, seenOf(event));
         if (work !== undefined) notifications.set(giftId, work);
         return [];
       }
       case 'NotificationSent':
       case 'NotificationFailed':
-        return attemptOf(known) === 1 ? end(after(event.stream, 'notification-'), event) : [];
+        return attemptOf(known) === 1 ? end(idOf(event.stream), event) : [];
       case 'NotificationRequested':
-        return ask(after(event.stream, 'notification-'), known.data.transaction_id, event);
+        return ask(idOf(event.stream), known.data.transaction_id, event);
       case 'GiftReassigned':
-        return ask(after(event.stream, 'gift-'), known.data.transaction_id, event);
+        return ask(idOf(event.stream), known.data.transaction_id, event);
       case 'WorkParked':
         return parked(known.data, event);
       case 'WorkRetried':
@@ -226,7 +225,7 @@ export function openWork(from: Position | undefined): OpenWork {
       case 'DisputeOpened':
       case 'DisputeClosed':
       case 'DisputeSettled':
-        return moveLate(after(event.stream, 'transaction-'), event);
+        return moveLate(idOf(event.stream), event);
       default:
         return known satisfies never, [];
     }

@@ -5,6 +5,7 @@ import {
 import { copyWith } from '../domain/copyWith.js';
 import type { Happened } from '../domain/decider.js';
 import { type Entry, entryEventType, evolveEntry } from '../domain/entry.js';
+import { kindOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { type Projection, typesOf } from './projection.js';
 
@@ -51,7 +52,7 @@ export const accountsProjection: Projection<AccountDocument> = {
   types: [...ENTRY_TYPES, ...RESERVATION_TYPES],
   documentIds: (event) => [event.stream],
   evolve(document, event, id) {
-    const kind = id.slice(0, id.indexOf('-'));
+    const kind = kindOf(id);
     switch (kind) {
       case 'user':
         return evolveUserDocument(document as UserDocument | undefined, event);

@@ -1,6 +1,7 @@
 /** The read model `catalogue`: one document an entry, from which every process keeps its catalogue in memory (`catalogueView.ts`). A document's id is its stream's name. */
 import { CATALOGUE_KINDS, type CatalogueKind, type CatalogueKinds } from '../domain/catalogue.js';
 import { type Entry, entryEventType, evolveEntry } from '../domain/entry.js';
+import { kindOf } from '../domain/streamName.js';
 import type { Position } from '../ports/eventStore.js';
 import type { Projection } from './projection.js';
 
@@ -32,7 +33,7 @@ export const catalogueProjection: Projection<CatalogueDocument> = {
     const state: Entry<object> = document === undefined ? { status: 'none' } : { status: document.retired ? 'retired' : 'live', value: document.value };
     const next = evolveEntry(state, event);
     if (next.status === 'none') throw new Error(`${event.type} comes before anything was added to ${event.stream}`);
-    const entry = id.slice(0, id.indexOf('-'));
+    const entry = kindOf(id);
     return {
       entry,
       added: document?.added ?? event.position,

@@ -1,9 +1,10 @@
 /** The read model `gifts`: one document a gift, from the moment it is bought. What a purchase's payment changes for all its gifts is joined when read. */
 import { copyWith } from '../domain/copyWith.js';
-import { giftStream, type GiftEvent, type Receiver } from '../domain/gift.js';
+import type { GiftEvent, Receiver } from '../domain/gift.js';
 import { deriveGiftIds, type GiftIds } from '../domain/giftIds.js';
 import { receiverOf, type GiftsPurchased } from '../domain/purchase.js';
 import type { Happened } from '../domain/decider.js';
+import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { type Projection, typesOf } from './projection.js';
 
@@ -44,8 +45,6 @@ export interface GiftDocument {
   /** ISO 8601, UTC, milliseconds: the gift's own last event. */
   readonly updated_at: string;
 }
-
-const STREAM_PREFIX = giftStream('').length;
 
 /** What the model is made of: `GiftIssued` repeats the purchase, the payment is joined when read, and no answer shows what blocks a gift. */
 type Folded = Happened<GiftsPurchased | Exclude<GiftEvent, { type: 'GiftIssued' | 'GiftBlocked' | 'GiftUnblocked' }>>;
@@ -109,7 +108,7 @@ function makeGifts(): Projection<GiftDocument> {
     begins: ['GiftsPurchased'],
     documentIds(event: RecordedEvent): readonly string[] {
       const folded = event as unknown as Folded;
-      return folded.type === 'GiftsPurchased' ? idsOf(folded).map((ids) => ids.gift_id) : [event.stream.slice(STREAM_PREFIX)];
+      return folded.type === 'GiftsPurchased' ? idsOf(folded).map((ids) => ids.gift_id) : [idOf(event.stream)];
     },
     evolve(document: GiftDocument | undefined, event: RecordedEvent, _id: string, index: number): GiftDocument {
       const folded = event as unknown as Folded;

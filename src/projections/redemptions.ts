@@ -1,13 +1,12 @@
 /** The read model `redemptions`: which gift a redemption's id belongs to, the latest or an earlier one; what became of it stands in the gift's stream. */
-import { giftStream, type GiftRedeemed } from '../domain/gift.js';
+import type { GiftRedeemed } from '../domain/gift.js';
+import { idOf } from '../domain/streamName.js';
 import { type Projection, typesOf } from './projection.js';
 
 /** `{redemptionId}`. */
 export interface RedemptionGiftDocument {
   readonly gift_id: string;
 }
-
-const STREAM_PREFIX = giftStream('').length;
 
 /** The fold. */
 export const redemptions: Projection<RedemptionGiftDocument> = {
@@ -17,5 +16,5 @@ export const redemptions: Projection<RedemptionGiftDocument> = {
   types: typesOf<GiftRedeemed['type']>({ GiftRedeemed: true }),
   begins: ['GiftRedeemed'],
   documentIds: (event) => [(event.data as GiftRedeemed['data']).redemption_id],
-  evolve: (_document, event) => ({ gift_id: event.stream.slice(STREAM_PREFIX) }),
+  evolve: (_document, event) => ({ gift_id: idOf(event.stream) }),
 };

@@ -2,7 +2,8 @@
 import { copyWith } from '../domain/copyWith.js';
 import type { Happened } from '../domain/decider.js';
 import type { PaymentState } from '../domain/gift.js';
-import { transactionStream, type GiftsPurchased, type PaymentAuthenticationRequired, type PaymentCharged, type PaymentDeclined } from '../domain/purchase.js';
+import type { GiftsPurchased, PaymentAuthenticationRequired, PaymentCharged, PaymentDeclined } from '../domain/purchase.js';
+import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
 import { type Projection, typesOf } from './projection.js';
 
@@ -25,8 +26,6 @@ export interface TransactionDocument {
   readonly updated_at: string;
 }
 
-const STREAM_PREFIX = transactionStream('').length;
-
 type Folded = Happened<GiftsPurchased | PaymentAuthenticationRequired | PaymentCharged | PaymentDeclined>;
 
 /** The fold of `transactions`. */
@@ -36,7 +35,7 @@ export const transactions: Projection<TransactionDocument> = {
   indexes: [],
   types: typesOf<Folded['type']>({ GiftsPurchased: true, PaymentAuthenticationRequired: true, PaymentCharged: true, PaymentDeclined: true }),
   begins: ['GiftsPurchased'],
-  documentIds: (event: RecordedEvent) => [event.stream.slice(STREAM_PREFIX)],
+  documentIds: (event: RecordedEvent) => [idOf(event.stream)],
   evolve(document: TransactionDocument | undefined, event: RecordedEvent): TransactionDocument {
     const folded = event as unknown as Folded;
     if (folded.type === 'GiftsPurchased') {

@@ -1,5 +1,5 @@
 /** The engines as traces see them: appends and messages are spans, and carry the trace on to whoever reads them. */
-import { kindOf } from '../domain/streamKind.js';
+import { kindOf } from '../domain/streamName.js';
 import type { Engines } from '../engines.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, NewEvent } from '../ports/eventStore.js';

@@ -3,6 +3,7 @@ import { type AccountKinds, type Reservation, type ReservationKind, evolveUser, 
 import type { CatalogueKinds } from '../../domain/catalogue.js';
 import type { Aggregate, DomainEvent, Happened } from '../../domain/decider.js';
 import { type Entry, evolveEntry } from '../../domain/entry.js';
+import { idOf, kindOf } from '../../domain/streamName.js';
 import { type VoucherCode, voucherCodeAggregate } from '../../domain/voucherCode.js';
 import type { EventStore, ExpectedRevision, RecordedEvent } from '../../ports/eventStore.js';
 import { type ArrayName, type CheckedFile, type IdKind, KIND_OF_ARRAY } from './file.js';
@@ -49,10 +50,9 @@ export async function readLogState(events: EventStore, file: CheckedFile, signal
   const filter = { streams: [...kinds].map((kind) => `${kind}-`) };
   for await (const batch of events.readAll(undefined, filter, signal === undefined ? {} : { signal })) {
     for (const event of batch.events) {
-      const dash = event.stream.indexOf('-');
-      const kind = event.stream.slice(0, dash);
+      const kind = kindOf(event.stream);
       const known = streamsOf(kind);
-      const id = event.stream.slice(dash + 1);
+      const id = idOf(event.stream);
       const stored = known.get(id);
       if (stored === undefined) known.set(id, { revision: event.revision, state: evolve(kind, undefined, event) });
       else Object.assign(stored, { revision: event.revision, state: evolve(kind, stored.state, event) });
