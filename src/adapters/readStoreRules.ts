@@ -14,6 +14,32 @@ export function collectionNameOf({ name, version }: CollectionSpec): string {
   return `${name}@${version}`;
 }
 
+/** What a version of a collection is stored under: the name of its table, or of its collection in the database. */
+export const storedNameOf = ({ name, version }: CollectionSpec): string => `${storedPrefixOf(name)}${version}`;
+
+/** What the stored names of all versions of a collection begin with. */
+export const storedPrefixOf = (name: string): string => `doc_${name}_`;
+
+/** The versions of a collection among stored names, from the lowest. */
+export function versionsAmong(stored: readonly string[], name: string): number[] {
+  const prefix = storedPrefixOf(name);
+  const versions = stored.filter((one) => one.startsWith(prefix)).map((one) => one.slice(prefix.length));
+  return versions.filter((version) => /^[1-9][0-9]*$/.test(version)).map(Number).sort((a, b) => a - b);
+}
+
+/** Makes a layout when its collection is first asked for: collections are constants, asked for with every read and write. */
+export function rememberedLayouts<L>(make: (collection: CollectionSpec) => L): (collection: CollectionSpec) => L {
+  const layouts = new WeakMap<CollectionSpec, L>();
+  return (collection) => {
+    let layout = layouts.get(collection);
+    if (layout === undefined) {
+      layout = make(collection);
+      layouts.set(collection, layout);
+    }
+    return layout;
+  };
+}
+
 /** The value of a body's field that a query can find: anything but a finite number, a string or a boolean counts as absent. */
 export function scalarOf(value: unknown): Scalar {
   switch (typeof value) {

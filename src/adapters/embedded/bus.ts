@@ -147,26 +147,18 @@ async function becomeHub(place: Place, member: Member, onError: (error: unknown)
 async function join(place: Place, member: Member, onError: (error: unknown) => void): Promise<Part | undefined> {
   const socket = await reach(place.address());
   if (socket === undefined) return undefined;
-  const ended = new Promise<void>((resolve) => {
-    const connection = openConnection(socket, {
-      onFrame: member.receive,
-      onClose() {
-        member.detach();
-        resolve();
-      },
-      onError,
-    });
-    member.attach(connection);
-  });
-  return {
-    ended,
-    async close() {
-      socket.end();
-      const late = setTimeout(() => socket.destroy(), 1_000);
-      await ended;
-      clearTimeout(late);
+  let left: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => (left = resolve));
+  const connection = openConnection(socket, {
+    onFrame: member.receive,
+    onClose() {
+      member.detach();
+      left();
     },
-  };
+    onError,
+  });
+  member.attach(connection);
+  return { ended, close: () => connection.end() };
 }
 
 function listen(path: string, welcome: (socket: Socket) => void): Promise<Server> {

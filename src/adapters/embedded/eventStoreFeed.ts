@@ -1,5 +1,5 @@
 /** `readAll` and `follow` over the embedded log: batches of what matches, a slice at a time. */
-import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { EventBatch, EventFilter, Position, ReadOptions, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { matcherOf } from '../eventMatcher.js';
@@ -96,7 +96,7 @@ function turns(): () => Promise<void> {
   let since = performance.now();
   return async () => {
     if (performance.now() - since < TURN_MS) return;
-    await nextTick();
+    await nextTurn();
     since = performance.now();
   };
 }

@@ -1,7 +1,7 @@
 /** How a collection lies in SQLite: one table a version, one column a field that some index names. */
 import type { Database } from 'better-sqlite3';
 import type { CollectionSpec, Scalar } from '../../ports/readStore.js';
-import { collectionNameOf } from '../readStoreRules.js';
+import { collectionNameOf, rememberedLayouts, storedNameOf, storedPrefixOf, versionsAmong } from '../readStoreRules.js';
 
 /** A field that can be queried and the column that holds its value. */
 export interface FieldColumn {
@@ -29,24 +29,13 @@ export type SqlScalar = string | number | Uint8Array | null;
 const FALSE = new Uint8Array([0]);
 const TRUE = new Uint8Array([1]);
 
-const layouts = new WeakMap<CollectionSpec, Layout>();
-
 /** The layout of a collection. @throws Error when its name or version can't be part of a table's name. */
-export function layoutOf(collection: CollectionSpec): Layout {
-  let layout = layouts.get(collection);
-  if (layout === undefined) {
-    layout = makeLayout(collection);
-    layouts.set(collection, layout);
-  }
-  return layout;
-}
+export const layoutOf = rememberedLayouts(makeLayout);
 
 /** The versions of a collection that have a table, from the lowest. */
 export function versionsOf(database: Database, name: string): number[] {
-  const prefix = `doc_${name}_`;
-  const tables = database.prepare<[string], string>(`SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ? || '*'`).pluck().all(prefix);
-  const versions = tables.map((table) => table.slice(prefix.length)).filter((rest) => /^[1-9][0-9]*$/.test(rest));
-  return versions.map(Number).sort((a, b) => a - b);
+  const tables = database.prepare<[string], string>(`SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ? || '*'`).pluck().all(storedPrefixOf(name));
+  return versionsAmong(tables, name);
 }
 
 /** A value as SQLite compares it. */
@@ -55,13 +44,13 @@ export function sqlScalar(value: Scalar): SqlScalar {
 }
 
 function makeLayout(collection: CollectionSpec): Layout {
-  const { name, version, indexes } = collection;
-  const label = collectionNameOf(collection);
-  const table = `doc_${name}_${version}`;
+  const { indexes } = collection;
+  const name = collectionNameOf(collection);
+  const table = storedNameOf(collection);
   const fields = new Set(indexes.flatMap((index) => index.fields).filter((field) => field !== 'id'));
   const columns = [...fields].map((field) => ({ field, column: columnOf(field) }));
   const layout = {
-    name: label,
+    name,
     table: quoted(table),
     columns,
     indexes: indexes.map((index) => {

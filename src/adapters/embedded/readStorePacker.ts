@@ -1,5 +1,5 @@
 /** Turns batches into messages for the writer, a slice at a time, so that the event loop is never held up by a big one. */
-import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../../ports/readStore.js';
+import { MAX_BATCH_BYTES } from '../../ports/readStore.js';
 import type { CollectionSpec, Correction, Scalar, StoredDocument, WriteBatch } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { refuseTooMany, scalarOf } from '../readStoreRules.js';
@@ -85,10 +85,7 @@ export function createPacker(link: Pick<WriterLink, 'call' | 'send' | 'sent' | '
 
   return {
     async write(batches) {
-      for (const { collection, documents } of batches) {
-        if (documents.length <= MAX_BATCH_DOCUMENTS) continue;
-        throw new Error(`a batch for ${layoutOf(collection).name} has ${documents.length} documents, at most ${MAX_BATCH_DOCUMENTS} are allowed`);
-      }
+      for (const { collection, documents } of batches) refuseTooMany(collection, documents, 'a batch');
       const packed = previous.then(() => pack(batches));
       previous = packed.catch(() => undefined);
       const { done } = await packed;

@@ -1,5 +1,5 @@
 /** Reads documents on the thread that asks: SQLite answers from its cache in microseconds, less than a message to another thread takes. */
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Database, Statement } from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
 import type { Body, CollectionSpec, Query, StoredDocument } from '../../ports/readStore.js';
@@ -56,7 +56,7 @@ export function createReader(database: Database): Reader {
     const documents = Array<StoredDocument<B> | undefined>(ids.length).fill(undefined);
     const sql = `SELECT wanted.key, d.id, d.position, d.body FROM json_each(?) AS wanted CROSS JOIN ${table} AS d ON d.id = wanted.value`;
     for (let start = 0; start < ids.length; start += CHUNK) {
-      if (start > 0) await turn();
+      if (start > 0) await nextTurn();
       const found = rows<readonly [number, ...Row]>(sql, [JSON.stringify(ids.slice(start, start + CHUNK))]);
       for (const [index, ...row] of found) documents[start + index] = documentOf<B>(row);
     }

@@ -1,5 +1,6 @@
 /** Makes and drops collections with their indexes. */
 import { EngineError } from '../engineError.js';
+import { versionsAmong } from '../readStoreRules.js';
 import { storedBodyOf } from '../storedBody.js';
 import { isMissing, isPresent } from './failures.js';
 import { CHECKPOINTS, META, valuesOf } from './layout.js';
@@ -43,10 +44,8 @@ export async function dropCollection(link: Link, layout: Layout): Promise<void> 
 
 /** The versions of a collection that are there, from the lowest. */
 export async function versionsOf(link: Link, name: string): Promise<number[]> {
-  const prefix = `doc_${name}_`;
   const found = await link.read(({ db }) => db.listCollections({}, { nameOnly: true }).toArray());
-  const versions = found.map((one) => one.name).filter((one) => one.startsWith(prefix)).map((one) => one.slice(prefix.length));
-  return versions.filter((version) => /^[1-9][0-9]*$/.test(version)).map(Number).sort((a, b) => a - b);
+  return versionsAmong(found.map((one) => one.name), name);
 }
 
 /** An index and, where it makes documents expire, after how many seconds past the date in it. */

@@ -1,7 +1,7 @@
 /** How the read store lies in MongoDB: one collection a version of a read model, and three small ones beside them. */
 import type { IndexDirection } from 'mongodb';
 import type { CollectionSpec, Scalar, StoredDocument } from '../../ports/readStore.js';
-import { collectionNameOf, scalarOf } from '../readStoreRules.js';
+import { collectionNameOf, rememberedLayouts, scalarOf, storedNameOf } from '../readStoreRules.js';
 import { storedBodyOf } from '../storedBody.js';
 
 /** A stored document. Its body is JSON text: any key survives exactly, and it is read and written faster than the same body as BSON. */
@@ -47,17 +47,8 @@ export interface Layout {
   readonly indexes: readonly MongoIndex[];
 }
 
-const layouts = new WeakMap<CollectionSpec, Layout>();
-
 /** The layout of a collection. @throws Error when its name or version can't be part of a collection's name. */
-export function layoutOf(collection: CollectionSpec): Layout {
-  let layout = layouts.get(collection);
-  if (layout === undefined) {
-    layout = makeLayout(collection);
-    layouts.set(collection, layout);
-  }
-  return layout;
-}
+export const layoutOf = rememberedLayouts(makeLayout);
 
 /** The key of a field, whatever its name: MongoDB gives `$` and `.` in keys a meaning. */
 export function keyOf(field: string): `f_${string}` {
@@ -90,5 +81,5 @@ function makeLayout(collection: CollectionSpec): Layout {
     const indexName = keys.join(',');
     indexes.set(indexName, { name: indexName, key: Object.fromEntries(keys.map((key) => [key, 1])) });
   }
-  return { name, collection: `doc_${collection.name}_${collection.version}`, fields, declared, indexes: [...indexes.values()] };
+  return { name, collection: storedNameOf(collection), fields, declared, indexes: [...indexes.values()] };
 }

@@ -110,9 +110,9 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
   }
 
   async function end({ client, underWay }: Session): Promise<void> {
-    await atMost(Promise.allSettled(underWay), CLOSE_MS);
+    await orGiveUp(Promise.allSettled(underWay));
     // What has not ended by now waits for a server that fell silent.
-    await atMost(client.close(underWay.size > 0), CLOSE_MS);
+    await orGiveUp(client.close(underWay.size > 0));
   }
 
   return {
@@ -125,7 +125,7 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
   };
 }
 
-/** Resolves when it has ended, however, or after `ms`. */
-async function atMost(running: Promise<unknown>, ms: number): Promise<void> {
-  await within(running, ms, () => undefined).catch(() => undefined);
+/** Resolves when it has ended, however, or has been waited for long enough. */
+async function orGiveUp(running: Promise<unknown>): Promise<void> {
+  await within(running, CLOSE_MS, () => undefined).catch(() => undefined);
 }
