@@ -12,6 +12,7 @@ import { findHashKey, HASH_KEY_FILE, TOKEN_KEY_FILE } from '../keys.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { withLog } from './engines.js';
 import { outputOptions, reasonOf, recordTaking } from './exports.js';
+import { jsonLine } from './output.js';
 import { progressBars } from './progress.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
@@ -69,7 +70,7 @@ async function runBackup(terminal: Terminal, file: string, flags: BackupFlags): 
       });
       bars.clear();
       const keep = keptBeside(config, set, hashKey !== undefined);
-      if (flags.json === true) return await writeLines(terminal.stdout, [JSON.stringify({ action: 'done', file: path, bytes, events: count, position, hash, log_id, begun_at, keep })]);
+      if (flags.json === true) return await writeLines(terminal.stdout, [jsonLine({ action: 'done', file: path, bytes, events: count, position, hash, log_id, begun_at, keep })]);
       await writeLines(terminal.stdout, [
         `${count} events of log ${log_id}, up to position ${position ?? 'none'}, are in ${file} (${bytes} bytes)`,
         `hash ${hash}`,

@@ -7,6 +7,7 @@ import type { EventStore } from '../ports/eventStore.js';
 import { resources } from '../resources.js';
 import { hasEventLog } from './dataFolder.js';
 import { recordTaking } from './exports.js';
+import { jsonLine } from './output.js';
 import { progressBars } from './progress.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
@@ -61,7 +62,7 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
     ];
     const report = { action: 'done', events, copied, hash, sealed, from: sourceLog.logId, to: targetLog.logId };
     await open.close();
-    await writeLines(terminal.stdout, json === true ? [JSON.stringify(report)] : words);
+    await writeLines(terminal.stdout, json === true ? [jsonLine(report)] : words);
   } catch (error) {
     bars.clear();
     // What went wrong first is what is told.

@@ -10,7 +10,7 @@ import { keyedHash } from '../domain/keyedHash.js';
 import { commandLineCaller } from './caller.js';
 import { neededReason, reasonOf } from './exports.js';
 import { openImportLog } from './importLog.js';
-import { printable } from './output.js';
+import { jsonLine, printable } from './output.js';
 import { progressBar } from './progress.js';
 import { CommandFailure, EXIT, readStandardInput, type Terminal, writeLines } from './terminal.js';
 
@@ -113,7 +113,7 @@ function parse(file: string, text: string): unknown {
 
 /** Faults are messages; with `--json` they are the result. `begunIn`: the folder that had no log before, which may be all that is wrong with the file. */
 async function showFaults(terminal: Terminal, file: string, { faults, appended }: ImportFaultsError, { json, begunIn }: { readonly json: boolean; readonly begunIn?: string }): Promise<CommandFailure> {
-  if (json) await writeLines(terminal.stdout, faults.map((fault) => JSON.stringify(fault)));
+  if (json) await writeLines(terminal.stdout, faults.map(jsonLine));
   else await writeLines(terminal.stderr, faults.map(({ place, fault }) => printable(place === '' ? fault : `${place}: ${fault}`)));
   const count = `${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`;
   const done = appended === 0 ? 'nothing was imported' : `another import came in between; ${appended} events were appended before`;
@@ -122,9 +122,9 @@ async function showFaults(terminal: Terminal, file: string, { faults, appended }
 }
 
 function* reportAsJson(report: ImportReport): Generator<string> {
-  for (const change of report.changes) yield JSON.stringify(change);
+  for (const change of report.changes) yield jsonLine(change);
   const { dryRun, unchanged, events, position } = report;
-  yield JSON.stringify({ action: 'done', dry_run: dryRun, ...countsOf(report.changes), unchanged, events, ...(position === undefined ? {} : { position }) });
+  yield jsonLine({ action: 'done', dry_run: dryRun, ...countsOf(report.changes), unchanged, events, ...(position === undefined ? {} : { position }) });
 }
 
 function countsOf(changes: readonly ImportChange[]): { added: number; changed: number; retired: number } {

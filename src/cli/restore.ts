@@ -15,6 +15,7 @@ import { findHashKey, HASH_KEY_FILE } from '../keys.js';
 import { commandLineCaller } from './caller.js';
 import { namesIn } from './dataFolder.js';
 import { neededReason, outputOptions } from './exports.js';
+import { jsonLine } from './output.js';
 import { progressBars } from './progress.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 
@@ -67,7 +68,7 @@ async function runRestore(terminal: Terminal, file: string, flags: RestoreFlags)
     bars.clear();
     const { events, position, hash, log_id, begun_at } = backup;
     const report = { action: 'done', events, position, hash, from: log_id, to: logId, backed_up_at: begun_at, data_dir: config.dataDir };
-    if (flags.json === true) return await writeLines(terminal.stdout, [JSON.stringify(report)]);
+    if (flags.json === true) return await writeLines(terminal.stdout, [jsonLine(report)]);
     await writeLines(terminal.stdout, [
       `${events} events, up to position ${position ?? 'none'} of log ${log_id}, are in ${config.dataDir} as log ${logId}; hash ${hash}`,
       `what was done after ${begun_at} is not in it: compare with what the payment provider knows`,

@@ -66,10 +66,12 @@ test('without the key that the log was made with nothing is imported: codes woul
 });
 
 test('names in a file do not move the cursor of who is told of its faults', async ({ dir }) => {
-  const stdin = Readable.from([Buffer.from('{"products": [{"id": "p", "brand_id": "b", "name": "n", "sale_price": 1, "x\\u001b[2J\\u009b\\u202ey": 1}], "z\\u001b]0;t\\u0007": []}')]);
-  const { code, err } = await gift(dir, ['import', '-'], { stdin });
+  const stdin = (): Readable => Readable.from([Buffer.from('{"products": [{"id": "p", "brand_id": "b", "name": "n", "sale_price": 1, "x\\u001b[2J\\u009b\\u202ey": 1}], "z\\u001b]0;t\\u0007": []}')]);
+  const { code, err } = await gift(dir, ['import', '-'], { stdin: stdin() });
   assert.is(code, 1);
   assert.match(err, /^z\]0;t: unknown array; .*\nproducts\[0\]\.x\[2Jy: unknown field\n/);
+  const { out } = await gift(dir, ['import', '-', '--json'], { stdin: stdin() });
+  assert.match(out, /^\{"place":"z\\u001b\]0;t\\u0007",.*\}\n\{"place":"products\[0\]\.x\\u001b\[2J\\u009b\\u202ey",.*\}\n/);
 });
 
 test('standard input is read where the file is -', async ({ dir }) => {
