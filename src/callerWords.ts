@@ -5,7 +5,7 @@ export function shortened(text: string, most = 64): string {
   return text.length <= most ? text : `${text.slice(0, most)}…`;
 }
 
-/** Printable: what is not ASCII becomes `?`. */
-export function printable(text: string): string {
+/** What is not printable ASCII becomes `?`. */
+export function inAscii(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, '?');
 }

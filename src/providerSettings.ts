@@ -20,7 +20,8 @@ export interface ProviderSettings {
 /** Reads a variable; `undefined`: absent or empty. */
 export type ReadText = (name: string) => string | undefined;
 
-const DIGITS = /^\+[1-9]\d{7,14}$/;
+/** E.164. */
+const PHONE_NUMBER = /^\+[1-9]\d{7,14}$/;
 /** An alphanumeric sender: up to 11 letters, digits and spaces, not digits alone. */
 const SENDER = /^(?=.*[A-Za-z])[A-Za-z0-9 ]{1,11}$/;
 
@@ -98,7 +99,7 @@ function twilioSettings(text: ReadText, faults: string[]): TwilioSettings {
   const from = text('TWILIO_FROM');
   const messagingServiceSid = text('TWILIO_MESSAGING_SERVICE_SID');
   if ((from === undefined) === (messagingServiceSid === undefined)) faults.push(`TWILIO_FROM or TWILIO_MESSAGING_SERVICE_SID is required where ${REAL}, not both`);
-  if (from !== undefined && !DIGITS.test(from) && !SENDER.test(from)) faults.push('TWILIO_FROM must be a number such as +447700900000 or a name of up to 11 letters and digits');
+  if (from !== undefined && !PHONE_NUMBER.test(from) && !SENDER.test(from)) faults.push('TWILIO_FROM must be a number such as +447700900000 or a name of up to 11 letters and digits');
   if (messagingServiceSid !== undefined && !/^MG[0-9a-f]{32}$/i.test(messagingServiceSid)) faults.push('TWILIO_MESSAGING_SERVICE_SID must be MG and 32 hexadecimal digits');
   const apiUrl = optionalUrl(text, faults, 'TWILIO_API_URL', 'origin');
   return {

@@ -1,5 +1,5 @@
 /** Times and days as auditors spell them: in a time zone, read once into UTC (decisions 11). */
-import { printable, shortened } from '../callerWords.js';
+import { inAscii, shortened } from '../callerWords.js';
 
 /** The zone of days and of times without an offset, unless another is asked for. */
 export const DEFAULT_ZONE = 'Europe/London';
@@ -115,5 +115,5 @@ function notATime(given: string): TimeError {
 
 /** A caller's own word in a message. */
 function quoted(text: string): string {
-  return JSON.stringify(shortened(printable(text), 40));
+  return JSON.stringify(shortened(inAscii(text), 40));
 }

@@ -22,7 +22,7 @@ import type { ProcessTally } from './status.js';
 import { tell, type TellDeps, tellMemory } from './tellStep.js';
 import type { Reopening } from './work.js';
 import { walletPayments } from './walletPayments.js';
-import { issueCommand, writer as openWriter } from './writing.js';
+import { issueCommand, openWriter } from './writing.js';
 
 const CHARGES_AT_ONCE = 128;
 const GIFTS_AT_ONCE = 128;

@@ -31,7 +31,7 @@ export interface Writer {
 }
 
 /** A writer. `now`: milliseconds since the epoch. */
-export function writer(events: EventStore, now: () => number): Writer {
+export function openWriter(events: EventStore, now: () => number): Writer {
   return {
     async append(stream, decided, expected, { commandId, cause, simulated }) {
       const at = new Date(now()).toISOString();

@@ -5,7 +5,7 @@ import type { PurchaseWork } from '../../src/processors/purchase.js';
 import { NotOursError, NotYetError, PATIENCE } from '../../src/processors/retry.js';
 import { seenOf } from '../../src/processors/seen.js';
 import { walletPayments } from '../../src/processors/walletPayments.js';
-import { writer as openWriter } from '../../src/processors/writing.js';
+import { openWriter } from '../../src/processors/writing.js';
 import { SUBJECTS } from '../../src/workers/messages.js';
 import { hoursAgo, type House } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';

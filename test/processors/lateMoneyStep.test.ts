@@ -4,7 +4,7 @@ import type { EventStore } from '../../src/ports/eventStore.js';
 import type { GiftChangeDeps } from '../../src/processors/giftChanges.js';
 import { settleLateMoney } from '../../src/processors/lateMoneyStep.js';
 import { GiveUpError, NotOursError, NotYetError } from '../../src/processors/retry.js';
-import { writer } from '../../src/processors/writing.js';
+import { openWriter } from '../../src/processors/writing.js';
 import type { Bought, House } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
 import { rejects } from '../support/rejects.js';
@@ -33,7 +33,7 @@ async function redeemed(house: House, { transactionId, giftIds }: Bought): Promi
 /** Does the step. `how`: what an earlier attempt has left to be parked, and the retry that hands it back. */
 function settle(house: House, { transactionId }: Bought, key = PROVIDER_REFUND_KEY, how: { shortfall?: ProviderRefundSettled['data']; retried?: typeof RETRIED } = {}, more: Partial<GiftChangeDeps> = {}): Promise<void> {
   const events = more.events ?? house.events;
-  return settleLateMoney({ events, writer: writer(events, Date.now), mayAct: () => undefined, ...more }, transactionId, key, how.shortfall, how.retried);
+  return settleLateMoney({ events, writer: openWriter(events, Date.now), mayAct: () => undefined, ...more }, transactionId, key, how.shortfall, how.retried);
 }
 
 /** The house's log, for one whose first append comes only after this. */

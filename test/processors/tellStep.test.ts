@@ -4,7 +4,7 @@ import type { GiftsPurchased } from '../../src/domain/purchase.js';
 import type { NotificationWork } from '../../src/processors/notification.js';
 import { NotOursError, PATIENCE } from '../../src/processors/retry.js';
 import { tell, type TellDeps, type TellMemory, tellMemory } from '../../src/processors/tellStep.js';
-import { writer } from '../../src/processors/writing.js';
+import { openWriter } from '../../src/processors/writing.js';
 import { SUBJECTS } from '../../src/workers/messages.js';
 import { type House, phone } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
@@ -27,7 +27,7 @@ async function told(house: House, memory: TellMemory = tellMemory(), { cancelled
         return (never === true && subject === SUBJECTS.lookUpNotification ? { outcome: 'never' } : { outcome: 'sent', provider: 'p', message_id: 'm', simulated: true }) as R;
       },
     },
-    writer: writer(house.events, Date.now),
+    writer: openWriter(house.events, Date.now),
     contact: async () => undefined,
     senderName: async () => 'Ann',
     launchUrl: (giftId) => `http://gift.test/g/${giftId}`,

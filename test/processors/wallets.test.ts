@@ -8,7 +8,7 @@ import type { Bus } from '../../src/ports/bus.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { walletPayments } from '../../src/processors/walletPayments.js';
-import { type Writer, writer } from '../../src/processors/writing.js';
+import { openWriter, type Writer } from '../../src/processors/writing.js';
 import { SUBJECTS } from '../../src/workers/messages.js';
 import type { House } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
@@ -88,7 +88,7 @@ test('who was asked for a charge is asked again, whatever an import has made of 
 });
 
 test('a debit that was made is found again; one that was refused stays refused after a top-up', async ({ house }) => {
-  const pay = (transaction: string): Promise<string> => walletPayments(house.events, writer(house.events, Date.now)).pay('prepaid', transaction, 100, reason);
+  const pay = (transaction: string): Promise<string> => walletPayments(house.events, openWriter(house.events, Date.now)).pay('prepaid', transaction, 100, reason);
   assert.is(await pay('t1'), 'refused');
   await topUp(house, 'a', 150);
   assert.is(await pay('t1'), 'refused');
@@ -99,7 +99,7 @@ test('a debit that was made is found again; one that was refused stays refused a
 
 test('the balance never goes below zero, however many debit it at once', async ({ house }) => {
   await topUp(house, 'a', 1_000);
-  const payers = Array.from({ length: 3 }, () => walletPayments(house.events, writer(house.events, Date.now)));
+  const payers = Array.from({ length: 3 }, () => walletPayments(house.events, openWriter(house.events, Date.now)));
   const outcomes = await Promise.all(Array.from({ length: 45 }, (_, n) => payers[n % 3]!.pay('prepaid', `t${n % 30}`, 70, reason)));
   let lowest = 0;
   let at = 0;
@@ -135,7 +135,7 @@ test('property: whatever three processes do at once, in whatever order their rea
           return done;
         }),
       };
-      const payers = Array.from({ length: 3 }, () => walletPayments(events, writer(events, () => 0)));
+      const payers = Array.from({ length: 3 }, () => walletPayments(events, openWriter(events, () => 0)));
       // As the import does.
       const payIn = async (id: string, amount: number): Promise<void> => {
         for (;;) {
@@ -215,7 +215,7 @@ for (const moment of ['before', 'after'] as const) {
 
 test('a refund is credited once, whoever asks and however often, and never more than was debited', async ({ house }) => {
   await topUp(house, 'a', 500);
-  const payers = Array.from({ length: 3 }, () => walletPayments(house.events, writer(house.events, Date.now)));
+  const payers = Array.from({ length: 3 }, () => walletPayments(house.events, openWriter(house.events, Date.now)));
   await payers[0]!.pay('prepaid', 't1', 400, reason);
   const outcomes = await Promise.all(Array.from({ length: 30 }, (_, n) => payers[n % 3]!.refund('prepaid', 't1', 100, `r${n % 5}`, reason)));
   assert.is(await balance(house), 500);
@@ -224,7 +224,7 @@ test('a refund is credited once, whoever asks and however often, and never more 
 });
 
 test('remembers a hundred wallets, and knows the others all the same', async ({ house }) => {
-  const payments = walletPayments(house.events, writer(house.events, Date.now));
+  const payments = walletPayments(house.events, openWriter(house.events, Date.now));
   const references = Array.from({ length: 102 }, (_, n) => `w${n}`);
   await Promise.all(references.map((reference) => house.append(`wallet-${reference}`, 'WalletToppedUp', { top_up_id: 'a', amount: 100 })));
   await Promise.all(references.map(async (reference) => assert.is(await payments.pay(reference, 't1', 60, reason), 'debited')));
