@@ -8,6 +8,7 @@ import { repair, RepairRefusedError } from '../projections/repair.js';
 import type { RepairOutcome } from '../projections/repairOrders.js';
 import { verifyAll, VerifyInterruptedError, type VerifyOptions, VerifyRefusedError, verifySample } from '../projections/verify.js';
 import { openScratch } from '../scratch.js';
+import { inTenths } from '../standing.js';
 import { withStores } from './engines.js';
 import { accessRequest, cliAccess, neededReason } from './exports.js';
 import { jsonLine, printable } from './output.js';
@@ -96,7 +97,7 @@ async function runVerify(terminal: Terminal, name: string, { sample, json }: { s
       bar.clear();
       await found.end();
       const { documents, differences, unsettled, behind, build, through } = report;
-      const seconds = Math.round((performance.now() - began) / 100) / 10;
+      const seconds = inTenths((performance.now() - began) / 1_000);
       if (json === true) {
         await writeLines(terminal.stdout, [jsonLine({ action: 'done', projection: name, ...buildOf(build), documents, differences, unsettled, behind, position: through ?? null, seconds })]);
       } else {
@@ -114,7 +115,6 @@ async function runVerify(terminal: Terminal, name: string, { sample, json }: { s
       bar.clear();
     }
   });
-  // The lines have said everything.
   if (different) throw new CommandFailure(`${name} differs from the log, or could not be compared whole`);
 }
 

@@ -16,7 +16,7 @@ export interface Terminal {
   readonly signal: AbortSignal;
 }
 
-/** A command ends with this code; the message, one clear line that says what to do, goes to standard error (an empty one: everything has been said). */
+/** A command ends with this code; the message, one clear line that says what to do, goes to standard error. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
   readonly exitCode: number;

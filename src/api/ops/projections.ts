@@ -70,7 +70,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       answers: [{ status: 200, description: 'As in the list.', schema: dataSchema(standingSchema), example: { data: standingExamples[0] } }],
       errors: ['projection_not_found'],
       async handle(call) {
-        return { status: 200, body: { data: await standingOf(of(call).projection.name) }, shown: 1 };
+        return { status: 200, body: { data: await standingOf(projectionIn(call).name) }, shown: 1 };
       },
     },
     ...rebuildRoutes({ of, exists, asking, store, params }),
