@@ -73,7 +73,7 @@ export async function startApp(config: Config, logger: Logger, { projections = P
 
     if (config.roles.has('worker')) {
       const { records } = engines.store;
-      const providers = await openProviders(config, { records, hash, logger, watch: metrics.providers, ...(config.publicUrl === undefined ? {} : { publicUrl: config.publicUrl }) });
+      const providers = await openProviders(config, { records, hash, logger, watch: metrics.providers, publicUrl: config.publicUrl });
       open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }), (one) => one.close());
     }
     if (config.roles.has('projector')) {

@@ -35,7 +35,7 @@ export async function openStoredEvents({ dataDir, eventStoreUrl }: Pick<EngineSe
   if (eventStoreUrl === undefined) return openEmbeddedEventStore({ dir: dataDir });
   const { EventStoreDbError, openEventStoreDb } = await import('./adapters/eventstoredb/eventStore.js');
   try {
-    return await openEventStoreDb({ url: eventStoreUrl, ...(logger === undefined ? {} : { logger }) });
+    return await openEventStoreDb({ url: eventStoreUrl, logger });
   } catch (error) {
     if (error instanceof EventStoreDbError) throw new EngineError('EVENTSTORE_URL', error.message, error);
     if (error instanceof UnavailableError) throw new EngineError('EVENTSTORE_URL', 'no EventStoreDB answers there: check the address, whether the server runs, and whether it has TLS (one without needs ?tls=false)', error);
@@ -49,8 +49,7 @@ export async function openStoredEvents({ dataDir, eventStoreUrl }: Pick<EngineSe
  * @throws DataFileError when its file is foreign or damaged; EngineError when its server can't be used, or it was filled from another log
  */
 export async function openReadStore({ dataDir: dir, mongodbUrl: url }: Pick<EngineSettings, 'dataDir' | 'mongodbUrl'>, { logId }: Pick<EventStore, 'logId'>, logger?: Logger): Promise<ReadStore> {
-  const told = logger === undefined ? {} : { logger };
-  const store = url === undefined ? await openEmbeddedReadStore({ dir, ...told }) : await (await import('./adapters/mongodb.js')).openMongoReadStore({ url, ...told });
+  const store = url === undefined ? await openEmbeddedReadStore({ dir, logger }) : await (await import('./adapters/mongodb.js')).openMongoReadStore({ url, logger });
   const filledFrom = await store.boundTo(logId).catch(async (error: unknown) => {
     if (error instanceof UnavailableError) return logId;
     await store.close();

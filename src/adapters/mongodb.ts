@@ -17,7 +17,7 @@ export interface MongoReadStoreOptions {
   /** `mongodb://` or `mongodb+srv://`; names the database (default `gift`). */
   readonly url: string;
   /** Hears when the server was lost for long. */
-  readonly logger?: Logger;
+  readonly logger?: Logger | undefined;
 }
 
 /**

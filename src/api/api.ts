@@ -103,7 +103,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     ...(await stripeRoutes(options, deps)),
     ...(await twilioRoutes(options, deps)),
     ...opsRoutes({ gifts: deps, engines, models, upkeep: { tasks, standing, logger, dataDir: config.dataDir }, payments: config }),
-    ...launchPageRoutes({ ...deps, ...(config.appUrl === undefined ? {} : { appUrl: config.appUrl }) }),
+    ...launchPageRoutes({ ...deps, appUrl: config.appUrl }),
   ];
   const seesCatalogue: Follower = {
     async reached(position, timeoutMs) {
@@ -122,7 +122,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     positions: positionGate(engines.events, { always: Object.values({ ...readByAll, catalogue: seesCatalogue }), where: { parked, redemptions, voucherCodes } }),
     onUnkept: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
     logger,
-    ...(options.onAnswer === undefined ? {} : { onAnswer: options.onAnswer }),
+    onAnswer: options.onAnswer,
     beside: [
       ...(options.readiness === undefined ? [] : [health(withCatalogue(options.readiness, catalogue))]),
       ...(options.metrics === undefined ? [] : [metricsPage(options.metrics)]),

@@ -10,7 +10,7 @@ import type { Route } from './route.js';
 /** What the page works with. */
 export interface LaunchPageDeps extends GiftRouteDeps {
   /** Where the app is; absent: no link. */
-  readonly appUrl?: string;
+  readonly appUrl?: string | undefined;
 }
 
 /** The route. */

@@ -20,7 +20,7 @@ export interface ServerDeps extends PipelineDeps {
   /** What is served beside the routes: the description, the docs, health. */
   readonly beside?: readonly Middleware[];
   /** Told of every answer. */
-  readonly onAnswer?: OnAnswer;
+  readonly onAnswer?: OnAnswer | undefined;
 }
 
 /** Told of an answer: it must be quick, and not throw. `route`: the route's pattern; `undefined`: no route of ours. */

@@ -51,7 +51,7 @@ async function modelOrLog<T>(
     // Whatever the read store's trouble is, the log says more; what it can't say either is thrown there.
     if (!(error instanceof UnavailableError)) throw error;
   }
-  for await (const batch of events.readAll(undefined, filter, signal === undefined ? {} : { signal })) {
+  for await (const batch of events.readAll(undefined, filter, { signal })) {
     for (const event of batch.events) {
       const told = tells(event);
       if (told !== undefined) return told;

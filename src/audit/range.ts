@@ -44,7 +44,7 @@ export async function logRange(events: EventStore, { zone, from, to, after }: Ra
 /** The events of a range that a filter lets through, in batches; each says how far the log has been looked at, at most to the range's end. @throws UnavailableError */
 export async function* readRange(events: EventStore, { after, through }: Pick<LogRange, 'after' | 'through'>, filter: EventFilter, signal?: AbortSignal): AsyncGenerator<Pick<EventBatch, 'events' | 'position'>> {
   if (through === null || (after !== null && after >= through)) return;
-  for await (const batch of events.readAll(after ?? undefined, filter, signal === undefined ? {} : { signal })) {
+  for await (const batch of events.readAll(after ?? undefined, filter, { signal })) {
     const ended = batch.position >= through;
     yield ended ? { events: batch.events.filter((event) => event.position <= through), position: through } : { events: batch.events, position: batch.position };
     if (ended) return;

@@ -101,7 +101,7 @@ async function showThen(terminal: Terminal, { deps, opened, found, time, flags, 
   const { viewer, embed } = flags;
   const embeds = [...new Set((embed ?? ALL_RELATIONS).flatMap((relation) => relation.split('.').map((_, step, steps) => steps.slice(0, step + 1).join('.'))))];
   const { publicUrl, host, port } = opened.config;
-  const asked = { giftId, purchase, time, position, embeds, personal, ...(viewer === undefined ? {} : { viewer }) };
+  const asked = { giftId, purchase, time, position, embeds, personal, viewer };
   const then = await giftThen({ ...deps, catalogue: opened.models.catalogue, publicUrl: publicUrl ?? addressOf(host, port) }, asked);
   if (then === 'no viewer') throw new CommandFailure(`at ${time} there was no user ${JSON.stringify(viewer)}`);
   if (then === undefined || position === undefined) throw new CommandFailure(`at ${time} (log position ${position ?? 'before its beginning'}) there was no such gift`);

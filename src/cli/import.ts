@@ -54,8 +54,8 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
       by: commandLineCaller(),
       signal: terminal.signal,
       onProgress: progress,
-      ...(prune === undefined ? {} : { prune }),
-      ...(flags.dryRun === undefined ? {} : { dryRun: flags.dryRun }),
+      prune,
+      dryRun: flags.dryRun,
     });
     progress.clear();
     await writeLines(terminal.stdout, flags.json === true ? reportAsJson(report) : reportInWords(report));

@@ -27,9 +27,9 @@ export interface CopyOptions {
   /** Seals the source at the end, and copies what was appended to it until then. */
   readonly seal: boolean;
   /** Stops the copy between two batches. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Called after each batch. */
-  readonly onProgress?: (progress: CopyProgress) => void;
+  readonly onProgress?: ((progress: CopyProgress) => void) | undefined;
 }
 
 /** How far a copy has come. */

@@ -102,7 +102,7 @@ export interface ReadOptions {
   /** At most so many events a batch; default 1,000. */
   readonly batchSize?: number;
   /** Ends the iteration (without an error) when aborted. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** The engine. */

@@ -33,7 +33,7 @@ export async function foldSome(options: FoldSomeOptions): Promise<Map<string, St
   const folded = new Map(options.documents);
   if (through === undefined || (after !== undefined && after >= through)) return folded;
   const time = slices(BESIDE_SLICE_MS);
-  for await (const batch of events.readAll(after, { types: projection.types }, signal === undefined ? {} : { signal })) {
+  for await (const batch of events.readAll(after, { types: projection.types }, { signal })) {
     for (const [index, event] of batch.events.entries()) {
       if (event.position > through) break;
       if (index % STEPS === 0 && time.due()) await time.rest();

@@ -54,7 +54,7 @@ export function considerate(records: Records): Pace {
       if (!polite) return;
       next = Math.max(next, now) + (events / rate) * 1_000;
       const wait = next - performance.now();
-      if (wait >= 1) await sleep(wait, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
+      if (wait >= 1) await sleep(wait, undefined, { signal }).catch(() => undefined);
     },
   };
 }

@@ -37,7 +37,7 @@ export interface ProjectorOptions {
   /** Names this process; see `LeaseOptions.holder`. */
   readonly holder: string;
   /** Time of the lease in ms; default `LEASE_MS`. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** How long a version that readers have left is kept, in ms; default one minute. */
   readonly retireMs?: number;
 }

@@ -14,7 +14,7 @@ const LOOK_MS = 50;
 export async function seeThrough(deps: RebuildDeps, projection: Projection, signal: AbortSignal, done: () => Promise<boolean>): Promise<boolean> {
   const { events, store, logger, holder, leaseMs } = deps;
   if (await done()) return true;
-  const projector = await startProjector({ events, store, projections: [projection], logger, holder, ...(leaseMs === undefined ? {} : { leaseMs }) });
+  const projector = await startProjector({ events, store, projections: [projection], logger, holder, leaseMs });
   try {
     while (!signal.aborted) {
       if (await done()) return true;

@@ -14,7 +14,7 @@ export interface ProviderDeps {
   readonly hash: KeyedHash;
   readonly logger: Logger;
   /** Where the service is reached from outside, without a trailing slash; absent: that was not said. */
-  readonly publicUrl?: string;
+  readonly publicUrl?: string | undefined;
   /** Told of every call to a real provider. */
   readonly watch?: GuardWatch;
 }

@@ -26,7 +26,7 @@ export interface EmbeddedReadStoreOptions {
   /** The data folder; made (mode 0700) when there is none. */
   readonly dir: string;
   /** Told what callers do not notice. */
-  readonly logger?: Logger;
+  readonly logger?: Logger | undefined;
 }
 
 /**

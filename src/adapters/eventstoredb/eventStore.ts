@@ -24,7 +24,7 @@ export interface EventStoreDbOptions {
   /** As the client reads it: `esdb://HOST:PORT`, `esdb+discover://HOST`, `esdb://HOST,HOST,HOST`, each with `?tls=false` for a server without TLS. May hold credentials. */
   readonly url: string;
   /** Told when readers of the log lose the server and find it again. */
-  readonly logger?: Pick<Logger, 'info' | 'warn'>;
+  readonly logger?: Pick<Logger, 'info' | 'warn'> | undefined;
   /** How long the server may be silent before a call is given up, in ms; default 5,000. */
   readonly timeoutMs?: number;
 }

@@ -35,7 +35,7 @@ export interface GiftThenRequest extends Sight {
   readonly position: Position | undefined;
   readonly embeds: readonly string[];
   /** With whose eyes; default the owner's of then, or else the buyer's. */
-  readonly viewer?: string;
+  readonly viewer?: string | undefined;
 }
 
 /** What the API would have answered, and to whom. The voucher's code is never shown, the message only with personal fields. */

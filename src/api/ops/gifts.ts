@@ -123,7 +123,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
         if (giftId === undefined || giftIds.length > 1) throw new HttpError('schema', { message: `the id must name one gift: this transaction has ${giftIds.length}` });
         const position = await positionAt(deps.events, time);
         const viewer = query['viewer'] as string | undefined;
-        const asked = { giftId, purchase, time, position, embeds, personal, ...(viewer === undefined ? {} : { viewer }) };
+        const asked = { giftId, purchase, time, position, embeds, personal, viewer };
         const then = await giftThen({ ...deps, catalogue: models.catalogue, publicUrl: gifts.publicUrl }, asked);
         if (then === 'no viewer') throw new HttpError('schema', { message: 'viewer must be a user of that time' });
         if (then === undefined || position === undefined) throw new HttpError('gift_not_found');

@@ -78,7 +78,7 @@ export interface Backup extends BackupHeader, BackupFooter {
  * @param onProgress told now and then how many events have been read
  * @throws BackupDamagedError; the file system's errors; what `signal` was aborted with
  */
-export async function checkBackup(path: string, { signal, onProgress }: { readonly signal?: AbortSignal; readonly onProgress?: (events: number) => void } = {}): Promise<Backup> {
+export async function checkBackup(path: string, { signal, onProgress }: { readonly signal?: AbortSignal | undefined; readonly onProgress?: (events: number) => void } = {}): Promise<Backup> {
   const all = createHash('sha256');
   const events = createHash('sha256');
   let header: BackupHeader | undefined;

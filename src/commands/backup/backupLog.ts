@@ -59,7 +59,7 @@ export async function backupLog(events: Pick<EventStore, 'logId' | 'end' | 'read
       await file.close();
     }
     const made = await checkBackup(draft, {
-      ...(signal === undefined ? {} : { signal }),
+      signal,
       onProgress: (count) => onProgress?.('check', count, end),
     });
     await give(draft, path);

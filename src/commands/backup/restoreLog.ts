@@ -29,7 +29,7 @@ export interface RestoreOptions {
 export async function restoreLog(target: EventStore, { path, backup, by, reason, withoutKey, now, signal, onProgress }: RestoreOptions): Promise<void> {
   const copied = await copyLog(
     { source: backupSource(path, backup), target },
-    { seal: false, ...(signal === undefined ? {} : { signal }), ...(onProgress === undefined ? {} : { onProgress }) },
+    { seal: false, signal, onProgress },
   );
   if (copied.hash !== backup.hash) throw new BackupDamagedError('has been altered since it was checked');
   const { log_id, events, position, hash, begun_at } = backup;

@@ -38,9 +38,9 @@ export interface ImportOptions {
   /** Who imports, for example `{ user: 'cli:ops@host' }`. */
   readonly by: Caller;
   /** Retires what has gone from the arrays that stand in the file. `yes`: also more than 10 entries. */
-  readonly prune?: { readonly reason: string; readonly yes: boolean };
+  readonly prune?: { readonly reason: string; readonly yes: boolean } | undefined;
   /** Appends nothing; the report says what would be done. */
-  readonly dryRun?: boolean;
+  readonly dryRun?: boolean | undefined;
   /** Ends the import between two appends. */
   readonly signal?: AbortSignal;
   /** Told after each append: how many of how many are done. The total may change when another import interferes. */
@@ -130,7 +130,7 @@ async function check(run: Run, parsed: unknown, known: SecretHashes): Promise<{ 
   if (found.length > 0) throw new ImportFaultsError(found, run.events);
   const hashes = await secretHashes(wanted, log, known, signal);
   refuseInterrupted(run);
-  const plan = await planImport({ wanted, log, secrets: hashes, ...(prune === undefined ? {} : { pruneReason: prune.reason }) });
+  const plan = await planImport({ wanted, log, secrets: hashes, pruneReason: prune?.reason });
   return { plan, hashes };
 }
 

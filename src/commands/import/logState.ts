@@ -48,7 +48,7 @@ export async function readLogState(events: EventStore, file: CheckedFile, signal
     return known;
   };
   const filter = { streams: [...kinds].map((kind) => `${kind}-`) };
-  for await (const batch of events.readAll(undefined, filter, signal === undefined ? {} : { signal })) {
+  for await (const batch of events.readAll(undefined, filter, { signal })) {
     for (const event of batch.events) {
       const kind = kindOf(event.stream);
       const known = streamsOf(kind);

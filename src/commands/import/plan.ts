@@ -50,7 +50,7 @@ export interface PlanInput {
   readonly log: LogState;
   readonly secrets: SecretHashes;
   /** Why entries that have gone from the file are retired; absent: they are left alone. */
-  readonly pruneReason?: string;
+  readonly pruneReason?: string | undefined;
 }
 
 /** What is referred to comes before what refers to it. */
