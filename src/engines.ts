@@ -12,6 +12,7 @@ import type { Bus } from './ports/bus.js';
 import type { EventStore } from './ports/eventStore.js';
 import type { ReadStore } from './ports/readStore.js';
 import { UnavailableError } from './ports/unavailable.js';
+import { lostWitness } from './projections/witness.js';
 import type { Resources } from './resources.js';
 import { upToDateEvents } from './upToDateEvents.js';
 
@@ -44,22 +45,30 @@ export async function openStoredEvents({ dataDir, eventStoreUrl }: Pick<EngineSe
 }
 
 /**
- * Opens the read store beside a log: it must have been filled from that log, or from none yet. A server that is lost in that very moment is none of the settings' fault:
- * it is waited for, and looked at again, by whoever fills it.
- * @throws DataFileError when its file is foreign or damaged; EngineError when its server can't be used, or it was filled from another log
+ * Opens the read store beside a log: it must have been filled from that log, or from none yet, and may not have seen what the log does not hold (any more). A server that is lost in
+ * that very moment is none of the settings' fault: it is waited for, and looked at again, by whoever fills it.
+ * @throws DataFileError when its file is foreign or damaged; EngineError when its server can't be used, or it was filled from another log or from more of this one
  */
-export async function openReadStore({ dataDir: dir, mongodbUrl: url }: Pick<EngineSettings, 'dataDir' | 'mongodbUrl'>, { logId }: Pick<EventStore, 'logId'>, logger?: Logger): Promise<ReadStore> {
+export async function openReadStore({ dataDir: dir, mongodbUrl: url }: Pick<EngineSettings, 'dataDir' | 'mongodbUrl'>, events: Pick<EventStore, 'logId' | 'read'>, logger?: Logger): Promise<ReadStore> {
   const store = url === undefined ? await openEmbeddedReadStore({ dir, logger }) : await (await import('./adapters/mongodb.js')).openMongoReadStore({ url, logger });
-  const filledFrom = await store.boundTo(logId).catch(async (error: unknown) => {
-    if (error instanceof UnavailableError) return logId;
+  const foreign = await foreignTo(store, events).catch(async (error: unknown) => {
+    if (error instanceof UnavailableError) return undefined;
     await store.close();
     throw error;
   });
-  if (filledFrom === logId) return store;
+  if (foreign === undefined) return store;
   await store.close();
-  const foreign = `was filled from the log ${filledFrom}, and the event store holds the log ${logId}`;
   if (url === undefined) throw new EngineError('DATA_DIR', `${join(dir, READ_STORE_FILE)} ${foreign}: delete it while the service is stopped (it is built anew), or name the folder that belongs to this event store`);
   throw new EngineError('MONGODB_URL', `the database ${foreign}: name an empty one (it is filled anew), or the one that belongs to this event store`);
+}
+
+/** Why it can't be used beside this log; `undefined` where it can. @throws UnavailableError */
+async function foreignTo(store: ReadStore, events: Pick<EventStore, 'logId' | 'read'>): Promise<string | undefined> {
+  const filledFrom = await store.boundTo(events.logId);
+  if (filledFrom !== events.logId) return `was filled from the log ${filledFrom}, and the event store holds the log ${events.logId}`;
+  const lost = await lostWitness(store.records, events);
+  // The stream's name would tell a user's.
+  return lost === undefined ? undefined : `has seen the event ${lost.id} of the log ${events.logId}, which does not hold it: the log was put back to an earlier time`;
 }
 
 /** Opens them; `open` closes them. @throws DataFileError when a file in the data folder is foreign or damaged; EngineError when a server can't be used */

@@ -10,7 +10,10 @@ import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore.js';
 import { EngineError } from '../src/adapters/engineError.js';
 import { openMongoReadStore } from '../src/adapters/mongodb.js';
 import { openReadStore } from '../src/engines.js';
+import type { NewEvent, RecordedEvent } from '../src/ports/eventStore.js';
 import type { ReadStore } from '../src/ports/readStore.js';
+import { UnavailableError } from '../src/ports/unavailable.js';
+import { putWitness } from '../src/projections/witness.js';
 import { gift } from './support/cli.js';
 import { startEventStoreDouble } from './support/eventStoreDouble.js';
 import { HELLO, openedWell, startFakeMongo } from './support/fakeMongo.js';
@@ -112,6 +115,37 @@ test('DATA_DIR: a read store of another installation is refused by every role, a
   await again.close();
 });
 
+test('DATA_DIR: a read store that has seen more of its log than there is, since the log was put back to an earlier time, is refused by every role and by the command line', async ({ dir }) => {
+  const events = await openEmbeddedEventStore({ dir });
+  const event = (): NewEvent => ({ id: randomUUID(), type: 'ServiceNoted', at: new Date().toISOString(), data: {}, metadata: { commandId: randomUUID(), correlationId: randomUUID(), by: {} } });
+  const kept = event();
+  await events.append('notes', [kept], 'none');
+  const store = await openReadStore({ dataDir: dir }, events);
+  // What the log holds: the last, or one before it.
+  await putWitness(store.records, { stream: 'notes', revision: 0, id: kept.id });
+  await events.append('notes', [event()], 0);
+  await (await openReadStore({ dataDir: dir }, events)).close();
+  for (const lost of [{ stream: 'notes', revision: 1, id: randomUUID() }, { stream: 'notes', revision: 7, id: randomUUID() }]) {
+    await putWitness(store.records, lost);
+    await assert.rejects(openReadStore({ dataDir: dir }, events), (error: unknown) => error instanceof EngineError && error.setting === 'DATA_DIR' && error.message.includes(lost.id));
+  }
+  await store.close();
+  await events.close();
+  const message = new RegExp(`^DATA_DIR: ${join(dir, 'read.db')} has seen the event [\\w-]+ of the log [\\w-]+, which does not hold it: the log was put back to an earlier time: delete it while the service is stopped`);
+  for (const ROLES of ['api', 'projector', 'processor', 'worker']) await refused({ DATA_DIR: dir, ROLES }, message);
+  const { code, err } = await gift(dir, ['projections', 'status']);
+  assert.equal(code, 1);
+  assert.match(err, /the log was put back to an earlier time/);
+});
+
+test('a log that does not answer while the read store is opened is none of the read store\'s faults', async ({ dir }) => {
+  const read = async (): Promise<never> => Promise.reject(new UnavailableError('gone'));
+  const store = await openReadStore({ dataDir: dir }, { logId: 'log', read });
+  await putWitness(store.records, { stream: 'notes', revision: 0, id: randomUUID() });
+  await (await openReadStore({ dataDir: dir }, { logId: 'log', read })).close();
+  await store.close();
+});
+
 const noMongo = mongoMissing();
 if (noMongo === undefined || (process.env['TEST_MONGODB_URL'] ?? '') !== '') {
   test('MONGODB_URL: a database of another installation', async ({ dir }) => {
@@ -128,8 +162,9 @@ if (noMongo === undefined || (process.env['TEST_MONGODB_URL'] ?? '') !== '') {
 
 test('the first to open an empty read store gives it to its log', async ({ dir }) => {
   const [one, other] = [randomUUID(), randomUUID()];
-  const opened: ReadStore[] = [await openReadStore({ dataDir: dir }, { logId: one }), await openReadStore({ dataDir: dir }, { logId: one })];
-  await assert.rejects(openReadStore({ dataDir: dir }, { logId: other }), (error: unknown) => error instanceof EngineError && error.setting === 'DATA_DIR');
+  const read = async (): Promise<RecordedEvent[]> => [];
+  const opened: ReadStore[] = [await openReadStore({ dataDir: dir }, { logId: one, read }), await openReadStore({ dataDir: dir }, { logId: one, read })];
+  await assert.rejects(openReadStore({ dataDir: dir }, { logId: other, read }), (error: unknown) => error instanceof EngineError && error.setting === 'DATA_DIR');
   for (const store of opened) await store.close();
 });
 

@@ -6,6 +6,7 @@ import { inBatchSpan } from '../tracing/batches.js';
 import { foldEvents } from './fold.js';
 import type { Lease } from './lease.js';
 import { dirtyCount, type Unit } from './unit.js';
+import { type Witness, witnessOf } from './witness.js';
 import { makeWriter, type Writer } from './writer.js';
 
 /** Events read at once: few enough that taking them in holds up nobody. */
@@ -28,6 +29,8 @@ export interface FeedOptions {
   readonly untilCaughtUp?: boolean;
   /** Documents that may wait to be stored; default 30,000. */
   readonly maxDirty?: number;
+  /** Told the last event of what has just been folded. */
+  readonly seen?: (event: Witness) => void;
 }
 
 /**
@@ -35,7 +38,7 @@ export interface FeedOptions {
  * @throws UnavailableError, LeaseLostError or whatever else went wrong: then what is in memory is void, and the units are to be opened anew.
  */
 export async function runFeed(units: readonly Unit[], options: FeedOptions): Promise<void> {
-  const { events, store, lease, signal, caughtUp, untilCaughtUp = false, maxDirty = MAX_DIRTY } = options;
+  const { events, store, lease, signal, caughtUp, untilCaughtUp = false, maxDirty = MAX_DIRTY, seen } = options;
   const stop = new AbortController();
   const stopped = AbortSignal.any([signal, stop.signal]);
   let failure: { readonly error: unknown } | undefined;
@@ -72,6 +75,8 @@ export async function runFeed(units: readonly Unit[], options: FeedOptions): Pro
           if (unit.folded === undefined || unit.folded < batch.position) unit.folded = batch.position;
         }
       });
+      const last = batch.events.at(-1);
+      if (last !== undefined) seen?.(witnessOf(last));
       writer.kick();
       if (reached || !batch.caughtUp) continue;
       await writer.drain();

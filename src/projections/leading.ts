@@ -14,10 +14,11 @@ import { dropBuild, finishSwap, swapIn, tidy, TIDY_MS, whileKept } from './swap.
 import { openUnit, type Unit } from './unit.js';
 import { groupsByPlace, isFormer, openUnits } from './units.js';
 import { endUnkept, settleUnkept } from './unkept.js';
+import { putWitness, type Witness } from './witness.js';
 
 /** How often it looks for rebuilds and repairs that it is asked for, in ms. */
 const ORDERS_MS = 400;
-/** Each so many of these looks it also looks what readers use. */
+/** Each so many of these looks it also looks what readers use, and keeps how far the log was seen. */
 const USE_LOOKS = 5;
 /** How long a rebuild that could not be taken over waits for the next attempt, in ms. */
 const JOIN_AGAIN_MS = 5_000;
@@ -73,6 +74,8 @@ export async function lead(options: LeadOptions): Promise<void> {
   const orders = new Map<string, StoredRecord<RepairOrder>>();
   const background = new Set<Promise<void>>();
   let failure: { readonly error: unknown } | undefined;
+  /** The last event that was folded, until it is kept. */
+  let seen: Witness | undefined;
   let turn = new AbortController();
   /** How many swaps were begun, and ended. */
   const swaps = { begun: 0, ended: 0 };
@@ -181,7 +184,7 @@ export async function lead(options: LeadOptions): Promise<void> {
     while (!over.aborted) {
       turn = new AbortController();
       await between();
-      await runFeed(together, { ...shared, caughtUp: use, signal: AbortSignal.any([over, turn.signal]) } satisfies FeedOptions);
+      await runFeed(together, { ...shared, caughtUp: use, signal: AbortSignal.any([over, turn.signal]), seen: (event) => (seen = event) } satisfies FeedOptions);
     }
   }
 
@@ -267,11 +270,22 @@ export async function lead(options: LeadOptions): Promise<void> {
     }
   }
 
+  /** Keeps a witness of what was folded. Of several that come meanwhile the last is kept the next time. */
+  async function keepWitness(): Promise<void> {
+    const witness = seen;
+    if (witness === undefined || !lease.held) return;
+    await putWitness(store.records, witness);
+    if (seen === witness) seen = undefined;
+  }
+
   async function lookNowAndThen(): Promise<void> {
     let failing = false;
     for (let looks = 1; !over.aborted; looks++) {
       try {
-        if (looks % USE_LOOKS === 0) await lookWhatIsUsed();
+        if (looks % USE_LOOKS === 0) {
+          await lookWhatIsUsed();
+          await keepWitness();
+        }
         await look();
         failing = false;
       } catch (error) {

@@ -15,6 +15,7 @@ import { openReadModel } from '../../src/projections/readModel.js';
 import { transactions } from '../../src/projections/transactions.js';
 import { append, buy, contents, installed, LEASE_TEST_MS, redeem, settled, silent } from '../support/projecting.js';
 import { startProjector } from '../../src/projections/projector.js';
+import { lostWitness, type Witness, WITNESS, witnessOf } from '../../src/projections/witness.js';
 import { until } from '../support/until.js';
 
 const GIFTS = collectionOf(gifts);
@@ -55,6 +56,23 @@ test('what is appended is in the documents soon, and every checkpoint advances',
   assert.is((await store.get<{ payment: string }>(TRANSACTIONS, transaction))?.body.payment, 'pending');
   const issued = await append(events, giftStream(gift), 'GiftIssued', {});
   assert.ok(await store.reached(`gifts@${V}`, issued.position, 20_000), 'an event that nobody folds');
+}));
+
+test('what was folded last is kept as a witness of the log, by which one that was put back is told', installed(async ({ events, store, project }) => {
+  const projector = await project();
+  await settled(projector, events);
+  assert.is(await lostWitness(store.records, events), undefined, 'no witness yet');
+  const { gifts: [gift = ''] } = await buy(events, [{ user_id: 'u2' }]);
+  const { revision } = await redeem(events, gift);
+  const witness = async (): Promise<Witness | undefined> => (await store.records.get<Witness>(WITNESS))?.value;
+  await until(async () => (await witness())?.stream === giftStream(gift), 'a witness');
+  assert.equal(await witness(), witnessOf((await events.read(giftStream(gift), { from: revision })).at(-1)!));
+  assert.is(await lostWitness(store.records, events), undefined);
+  assert.equal(await lostWitness(store.records, { read: async () => [] }), await witness());
+  assert.equal(await lostWitness(store.records, { read: async (stream, options) => (await events.read(stream, options)).map((event) => ({ ...event, id: 'another' })) }), await witness());
+  let looks = 0;
+  const behind: Pick<EventStore, 'read'> = { read: async (stream, options) => (++looks < 3 ? [] : events.read(stream, options)) };
+  assert.is(await lostWitness(store.records, behind), undefined, 'a node that is a little behind');
 }));
 
 test('another process sees the checkpoint', installed(async ({ events, project, openStore }) => {
