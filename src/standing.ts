@@ -1,17 +1,16 @@
 /** How every projection and process manager stands, from the engines alone: it is the same from any process, and what is stuck or dead can't look healthy. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isSettled } from './audit/parkedSettled.js';
 import { PARKED_NAMES, type ParkedName } from './domain/parked.js';
 import { parkedWork } from './metrics/parkedWork.js';
 import { inParallel } from './inParallel.js';
 import type { EventStore, Position } from './ports/eventStore.js';
 import type { ReadStore } from './ports/readStore.js';
 import { FEED_TYPES, type Intent } from './processors/feed.js';
-import { type LateMoneyIntent, parkLateMoneyAs } from './processors/lateMoney.js';
-import { isAnswered } from './processors/lateMoneyStep.js';
+import { parkLateMoneyAs } from './processors/lateMoney.js';
 import { openWork } from './processors/openWork.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from './processors/checkpoint.js';
 import { purchaseHistory } from './processors/reopen.js';
-import { isRetold } from './processors/retellStep.js';
 import { PROCESS_LEASE } from './processors/run.js';
 import type { OpenWork } from './processors/work.js';
 import { buildOf, keptBuild, keptFormer, type Rebuild, rebuildOf } from './projections/builds.js';
@@ -35,7 +34,7 @@ const GLANCE_MS = 1_000;
 const COUNT = { events: 20_000, ms: 300 };
 /** Of the process managers' log: where they have never noted anything it is all of it. */
 const FOLD_MS = 5_000;
-const REOPENED_AT_ONCE = 8;
+const STREAMS_AT_ONCE = 8;
 
 /** What projections and process managers have in common. Times are ISO 8601, UTC. */
 interface CommonStanding {
@@ -232,9 +231,7 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
       open.lookedAt(batch.position);
       whole = batch.caughtUp;
     }
-    await reopened(open, late);
-    await retold(open, late);
-    await answered(open, late);
+    await settleByStreams(open, late);
     const done = open.checkpoint();
     const [waiting, perSecond, lag] = await Promise.all([
       parked(),
@@ -250,36 +247,39 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
     }));
   }
 
-  /** Purchases of which the feed tells only the end, since they began at or below the checkpoint, or were retried: what is left of them their streams tell. */
-  async function reopened(open: OpenWork, late: AbortSignal): Promise<void> {
-    const waiting: string[] = [];
+  /** What the feed tells half of, from where it was left on: the streams tell the rest. */
+  async function settleByStreams(open: OpenWork, late: AbortSignal): Promise<void> {
+    const waiting: Extract<Intent, { do: 'reopen' | 'retell' | 'late money' }>[] = [];
     await inSlices(open.resume(), (intent) => {
-      if (intent.do === 'reopen') waiting.push(intent.transactionId);
+      if (intent.do === 'reopen' || intent.do === 'retell' || intent.do === 'late money') waiting.push(intent);
     });
-    await inParallel(waiting, REOPENED_AT_ONCE, async (id) => void open.reopen(id, await purchaseHistory(events, id, open.beginReopen(id))), late);
+    await inParallel(waiting, STREAMS_AT_ONCE, (intent) => settleByStream(open, intent), late);
   }
 
-  /** Gifts whose receivers were to be told again, or are others by now: that they have been, their streams tell, not the feed. */
-  async function retold(open: OpenWork, late: AbortSignal): Promise<void> {
-    const waiting: string[] = [];
-    await inSlices(open.resume(), (intent) => {
-      if (intent.do === 'retell') waiting.push(intent.giftId);
-    });
-    await inParallel(waiting, REOPENED_AT_ONCE, async (giftId) => {
-      const { generation = 0 } = open.retelling(giftId) ?? {};
-      if (await isRetold(events, giftId)) open.retold(giftId, generation);
-    }, late);
-  }
-
-  /** Disputes whose gifts were blocked before they were lost: where the feed was left once they were, it tells their end alone, which reads as if nothing were done. */
-  async function answered(open: OpenWork, late: AbortSignal): Promise<void> {
-    const waiting: LateMoneyIntent[] = [];
-    await inSlices(open.resume(), (intent) => {
-      if (intent.do === 'late money' && processOf(intent) === 'dispute') waiting.push(intent);
-    });
-    await inParallel(waiting, REOPENED_AT_ONCE, async ({ transactionId, key }) => {
-      if (await isAnswered(events, transactionId, key)) open.lateMoneyDone(transactionId, key);
-    }, late);
+  async function settleByStream(open: OpenWork, intent: Extract<Intent, { do: 'reopen' | 'retell' | 'late money' }>): Promise<void> {
+    switch (intent.do) {
+      // Purchases of which it tells only the end, since they began at or below the checkpoint, or were retried.
+      case 'reopen': {
+        const { transactionId } = intent;
+        return void open.reopen(transactionId, await purchaseHistory(events, transactionId, open.beginReopen(transactionId)));
+      }
+      // Gifts whose receivers were to be told again, or are others by now: that they have been it does not tell.
+      case 'retell': {
+        const { giftId } = intent;
+        const { transactionId = '', generation = 0 } = open.retelling(giftId) ?? {};
+        if (await isSettled(events, { name: 'notification', work: { entity: giftId, transaction_id: transactionId } })) open.retold(giftId, generation);
+        return undefined;
+      }
+      // Disputes whose gifts were blocked before they were lost: their end alone reads as if nothing were done.
+      case 'late money': {
+        const { transactionId, key } = intent;
+        const { name, entity } = parkLateMoneyAs(transactionId, key);
+        if (name === 'dispute' && (await isSettled(events, { name, work: { entity, transaction_id: transactionId } }))) open.lateMoneyDone(transactionId, key);
+        return undefined;
+      }
+      default:
+        return intent satisfies never;
+    }
   }
 
   return {

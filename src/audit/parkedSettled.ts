@@ -1,4 +1,4 @@
-/** Whether parked work is over, as the streams tell it: what a retry has come to, which the parked work's own events don't tell where it went well. */
+/** Whether work that is parked, or seems to be open, is over, as the streams tell it: what a retry has come to, which the parked work's own events don't tell where it went well. */
 import { fold } from '../domain/decider.js';
 import { giftStream } from '../domain/gift.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
@@ -17,7 +17,7 @@ const READS = 32;
  * Whether it is over, well or not: the charge is settled and its gifts are issued; the receiver was told or can't be; the money was given back, or there was
  * nothing to give back; the gifts answer a dispute, or what was given back at the provider. @throws UnavailableError
  */
-export async function isSettled(events: EventStore, { name, work }: { readonly name: ParkedName; readonly work: ParkedWork }): Promise<boolean> {
+export async function isSettled(events: EventStore, { name, work }: { readonly name: ParkedName; readonly work: Pick<ParkedWork, 'entity' | 'transaction_id'> }): Promise<boolean> {
   const { entity, transaction_id } = work;
   if (name === 'notification') return isTold(events, entity);
   const purchase: Purchase = fold(purchaseAggregate, await events.read(transactionStream(transaction_id)));

@@ -113,7 +113,8 @@ export async function foldTotals(events: EventStore, range: LogRange, zone: Time
         const { brand_id, value } = event.data as GiftIssued['data'];
         totals.add(event.at, await merchantOf(brand_id, event.position), 'issued', 1, value);
       } else if (BACK_TYPES.includes(event.type)) {
-        const own = await events.read(event.stream);
+        // What a dispute is about stands in its beginning; of others the purchase alone is asked for.
+        const own = await events.read(event.stream, event.type === 'DisputeClosed' ? {} : { limit: 1 });
         const brandId = (own[0]?.data as Partial<GiftsPurchased['data']> | undefined)?.brand_id ?? '';
         const { name, count: number, value } = wentBack(event, own);
         totals.add(event.at, await merchantOf(brandId, event.position), name, number, value);
@@ -130,7 +131,7 @@ export async function foldTotals(events: EventStore, range: LogRange, zone: Time
 /**
  * What went back to the buyer by one of `BACK_TYPES`. Money that bought nothing (charged late, or twice) was never any gift's, so giving it back is no refund here; of money
  * that the provider gave back without us nobody says of how many gifts it was. What the provider could not deliver counts against what it had taken on. A lost dispute is
- * charged back; where it is won on appeal after that, it counts against what was. `own`: the purchase's events, those before this one at least.
+ * charged back; where it is won on appeal after that, it counts against what was. `own`: the purchase's events, those before a dispute's end at least.
  */
 export function wentBack(event: RecordedEvent, own: readonly RecordedEvent[]): { readonly name: SumName; readonly count: number; readonly value: number } {
   const { type, data } = event;

@@ -53,12 +53,6 @@ export async function settleLateMoney(deps: GiftChangeDeps, transactionId: strin
   throw new ConflictError(transactionStream(transactionId), -1, -1);
 }
 
-/** Whether a dispute has been answered, by its purchase's stream. @throws UnavailableError */
-export async function isAnswered(events: EventStore, transactionId: string, key: string): Promise<boolean> {
-  const { purchase } = await read(events, transactionId, key);
-  return !lateMoneySteps(lateMoneyOf(purchase)).some((step) => step.key === key);
-}
-
 async function read(events: EventStore, transactionId: string, key: string): Promise<Standing> {
   const history = await events.read(transactionStream(transactionId));
   const last = history.at(-1);

@@ -6,7 +6,7 @@ import { fold } from '../domain/decider.js';
 import { type GiftIssued, giftStream } from '../domain/gift.js';
 import { notificationStream } from '../domain/notification.js';
 import { type GiftsPurchased, purchaseAggregate, transactionStream } from '../domain/purchase.js';
-import { type Ask, type Tellings, tellingsOf } from '../domain/telling.js';
+import { type Ask, tellingsOf } from '../domain/telling.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import { type Seen, seenOf } from './seen.js';
 import { begin, CANCELLED, REASSIGNED, takeUp, type TellDeps, type Telling, type TellMemory } from './tellStep.js';
@@ -16,7 +16,8 @@ import { begin, CANCELLED, REASSIGNED, takeUp, type TellDeps, type Telling, type
  * @returns whether nothing is left to tell. @throws Error: try again, as `tell` does
  */
 export async function retell(deps: TellDeps, giftId: string, cause: Seen, memory: TellMemory): Promise<boolean> {
-  const { gift, notification, next } = await standingOf(deps.events, giftId);
+  const [gift, notification] = await Promise.all([deps.events.read(giftStream(giftId)), deps.events.read(notificationStream(giftId))]);
+  const { next } = tellingsOf(gift, notification);
   if (next.do === 'nothing') return true;
   const issued = gift.find((event): event is RecordedEvent & { readonly data: GiftIssued['data'] } => event.type === 'GiftIssued');
   if (issued === undefined) throw new Error('a gift that was never issued is to be told of');
@@ -38,17 +39,6 @@ export async function retell(deps: TellDeps, giftId: string, cause: Seen, memory
     await takeUp(deps, telling(number, ask), memory, { startedAt, channel, last: seenOf(last) });
   }
   return false;
-}
-
-/** Whether nothing is left to tell of a gift, by its streams. @throws UnavailableError */
-export async function isRetold(events: EventStore, giftId: string): Promise<boolean> {
-  return (await standingOf(events, giftId)).next.do === 'nothing';
-}
-
-async function standingOf(events: EventStore, giftId: string): Promise<{ readonly gift: readonly RecordedEvent[]; readonly notification: readonly RecordedEvent[] } & Pick<Tellings, 'next'>> {
-  const [gift, notification] = await Promise.all([events.read(giftStream(giftId)), events.read(notificationStream(giftId))]);
-  const { next } = tellingsOf(gift, notification);
-  return { gift, notification, next };
 }
 
 async function purchaseOf(events: EventStore, transactionId: string): Promise<GiftsPurchased['data']> {
