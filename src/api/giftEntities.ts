@@ -117,8 +117,8 @@ export function seesVoucher({ transaction, owner }: JoinedGift, user: UserDocume
 
 /** A V1 voucher (spec 2.6). Shows the code. */
 export function voucherV1(giftId: string, voucher: VoucherDocument): object {
-  const created = plainTime(voucher.created_at);
-  return { id: voucher.id, code: voucher.code, gift_id: giftId, segment_id: voucher.segment_id, expiry_date: plainTime(voucher.expires_at), created_at: created, updated_at: created };
+  const { id, code, segment_id, expires_at, created_at, updated_at = created_at } = voucher;
+  return { id, code, gift_id: giftId, segment_id, expiry_date: plainTime(expires_at), created_at: plainTime(created_at), updated_at: plainTime(updated_at) };
 }
 
 /** The entries of a V2 voucher's `data` by the segment's kind (decisions 6). */
@@ -140,7 +140,7 @@ export function voucherV2(giftId: string, voucher: VoucherDocument, segment: Seg
     expiresAt: voucher.expires_at,
     data: voucherData(voucher, segment.voucherType),
     dateCreated: voucher.created_at,
-    dateModified: voucher.created_at,
+    dateModified: voucher.updated_at ?? voucher.created_at,
     giftId,
   };
 }

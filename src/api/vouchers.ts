@@ -36,8 +36,9 @@ function voucherIn(history: readonly RecordedEvent[]): VoucherDocument | undefin
   if (assigned === undefined) return undefined;
   const { voucher_id, code, pin, segment_id, expires_at: first } = assigned.data as VoucherAssigned['data'];
   const extended = history.findLast((event) => event.type === 'GiftExtended' && (event.data as GiftExtended['data']).voucher_expires_at !== null);
-  const expires_at = (extended?.data as GiftExtended['data'] | undefined)?.voucher_expires_at ?? first;
-  return { id: voucher_id, code, pin, segment_id, expires_at, created_at: assigned.at };
+  const made = { id: voucher_id, code, pin, segment_id, expires_at: first, created_at: assigned.at };
+  const later = (extended?.data as GiftExtended['data'] | undefined)?.voucher_expires_at;
+  return extended === undefined || later === undefined || later === null ? made : { ...made, expires_at: later, updated_at: extended.at };
 }
 
 function shownV2(giftId: string, voucher: VoucherDocument, catalogue: Catalogue): object {

@@ -6,6 +6,7 @@ import { receiverOf, type GiftsPurchased } from '../domain/purchase.js';
 import type { Happened } from '../domain/decider.js';
 import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
+import { giftsOfVersion2 } from './former/giftsOfVersion2.js';
 import { type Projection, typesOf } from './projection.js';
 
 /** The current or latest redemption of a gift. Times are ISO 8601, UTC, milliseconds. */
@@ -25,6 +26,8 @@ export interface VoucherDocument {
   readonly segment_id: string;
   readonly expires_at: string;
   readonly created_at: string;
+  /** When it came to expire later, with its gift; absent: never. */
+  readonly updated_at?: string;
 }
 
 /** `{giftId}`. */
@@ -89,7 +92,7 @@ function evolveGift(document: GiftDocument, event: Exclude<Folded, { type: 'Gift
     case 'GiftExtended': {
       const { expires_on, voucher_expires_at } = event.data;
       const extended: GiftDocument = copyWith(document, { expires_on, updated_at });
-      return document.voucher === undefined || voucher_expires_at === null ? extended : { ...extended, voucher: { ...document.voucher, expires_at: voucher_expires_at } };
+      return document.voucher === undefined || voucher_expires_at === null ? extended : { ...extended, voucher: { ...document.voucher, expires_at: voucher_expires_at, updated_at } };
     }
     default:
       throw new Error(`${(event satisfies never as { type: string }).type} is no event of a gift`);
@@ -100,7 +103,7 @@ function makeGifts(): Projection<GiftDocument> {
   const idsOf = giftIdsByEvent();
   return {
     name: 'gifts',
-    version: 2,
+    version: 3,
     indexes: [],
     types: typesOf<Folded['type']>({
       GiftsPurchased: true, GiftClaimed: true, GiftRedeemed: true, GiftUnredeemed: true, VoucherAssigned: true, GiftCancelled: true, GiftReassigned: true, GiftExtended: true,
@@ -129,5 +132,7 @@ function makeGifts(): Projection<GiftDocument> {
   };
 }
 
+const present = makeGifts();
+
 /** The fold of `gifts`. */
-export const gifts: Projection<GiftDocument> = makeGifts();
+export const gifts: Projection<GiftDocument> = { ...present, former: [giftsOfVersion2(present)] };

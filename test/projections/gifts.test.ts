@@ -73,7 +73,13 @@ test('redeemed, unredeemed, redeemed again', () => {
 test('a voucher', () => {
   const data = { voucher_id: 'v1', code: 'C', pin: null, segment_id: 'g1', expires_at: LAST };
   const voucher = { id: 'v1', code: 'C', pin: null, segment_id: 'g1', expires_at: LAST, created_at: LATER };
-  assert.equal(gift(bought, ofGift('VoucherAssigned', data)), { ...fresh, voucher, updated_at: LATER });
+  const assigned = ofGift('VoucherAssigned', data);
+  assert.equal(gift(bought, assigned), { ...fresh, voucher, updated_at: LATER });
+  const later = '2027-06-01T00:00:00.000Z';
+  const extended = { ...fresh, expires_on: '2027-05-31', updated_at: LAST };
+  assert.equal(gift(bought, assigned, ofGift('GiftExtended', { expires_on: '2027-05-31', voucher_expires_at: later, reason: '' }, LAST)), { ...extended, voucher: { ...voucher, expires_at: later, updated_at: LAST } });
+  assert.equal(gift(bought, assigned, ofGift('GiftExtended', { expires_on: '2027-05-31', voucher_expires_at: null, reason: '' }, LAST)), { ...extended, voucher }, 'not the voucher');
+  assert.equal(gift(bought, ofGift('GiftExtended', { expires_on: '2027-05-31', voucher_expires_at: null, reason: '' }, LAST)), extended);
 });
 
 test('cancelled', () => {

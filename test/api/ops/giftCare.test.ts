@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
+import { plainTime } from '../../../src/api/times.js';
 import { accessStream } from '../../../src/domain/access.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { buyOne, purchaseOf, redeem, refused } from '../../support/giftFlow.js';
@@ -104,14 +105,22 @@ test('an expired gift is valid again, its voucher with it', async () => {
   assert.equal((await redeem(service, gift)).status, 201);
 
   const vouchered = await buyOne(service);
-  const voucher = async (): Promise<Json> => (await service.ask('POST', `/api/v2/gifts/${vouchered}/voucher`, { token: await service.userToken('ann') })).json.embedded.vouchers[0];
-  const before = await voucher();
-  const far = daysFromNow(900).slice(0, 10);
-  const more = await done(vouchered, 'extend', { expiry_date: far });
-  const after = await voucher();
-  assert.equal(after.code, before.code);
-  assert.equal(after.expiry_date >= before.expiry_date, true);
-  assert.equal(String(more.events[0].data.voucher_expires_at).slice(0, 10), String(after.expiry_date).slice(0, 10));
+  const token = await service.userToken('ann');
+  const vouchers = async (): Promise<{ made: Json; embedded: Json; v2: readonly Json[] }> => {
+    const made = await service.ask('POST', `/api/v2/gifts/${vouchered}/voucher`, { token });
+    const claimed = `/api/v2/gifts/${vouchered}/voucher/claimed`;
+    const v2 = [(await service.ask('POST', claimed, { token, body: {} })).json, (await service.ask('GET', claimed, { token })).json];
+    return { made: made.json.embedded.vouchers[0], embedded: (await service.ask('GET', `/api/v2/gifts/${vouchered}?embed=voucher.segment`, { token })).json.embedded.vouchers[0], v2 };
+  };
+  const before = await vouchers();
+  assert.deepEqual([before.made.updated_at, before.v2[0].dateModified], [before.made.created_at, before.v2[0].dateCreated]);
+  const more = await done(vouchered, 'extend', { expiry_date: daysFromNow(900).slice(0, 10) });
+  const after = await vouchers();
+  const { at, data } = more.events[0];
+  assert.deepEqual(after.embedded, { ...before.embedded, expiry_date: plainTime(data.voucher_expires_at), updated_at: plainTime(at) });
+  assert.deepEqual(after.made, { ...before.made, expiry_date: plainTime(data.voucher_expires_at), updated_at: plainTime(at) });
+  for (const [n, v2] of after.v2.entries()) assert.deepEqual(v2, { ...before.v2[n], expiresAt: data.voucher_expires_at, dateModified: at });
+  assert.ok(at > after.v2[0].dateCreated);
 });
 
 test('not to a day that is past, earlier, too far or none', async () => {
