@@ -328,6 +328,26 @@ test('twenty at once for one gift take one code from the pool', async () => {
   assert.equal(new Set([...others, ...replies.slice(0, 1)].map(codeOf)).size, 30);
 });
 
+test('a retired segment is neither offered nor used any more, though a product still names it; whoever has a voucher of it keeps it', async () => {
+  const segments = ['kept', 'going'].map((name) => ({ id: `seg-${name}`, name, voucherType: 'qr', expiry: 5 }));
+  await service.import({ segments, products: [{ id: 'narrowed', brand_id: 'bean', name: 'Narrowed', sale_price: 100, segments: ['seg-going', 'seg-kept'] }] });
+  await eventually(async () => (await get('/api/v2/products/narrowed')).status === 200);
+  const [had = '', has = ''] = await buy(service, 'narrowed', [{}, {}]);
+  const options = async (): Promise<string[]> => ((await get(`/api/v2/gifts/${has}/voucher/options`)).json.segments as Json[]).map(({ id }) => id as string);
+  assert.deepEqual(await options(), ['seg-going', 'seg-kept']);
+  const before = await generate('voucher/claimed', had);
+  assert.equal(before.json.segment.id, 'seg-going');
+
+  const live = [...CATALOGUE.segments, ...segments].filter(({ id }) => id !== 'seg-going');
+  const deps = { events: service.events, hash: service.hash, now: () => new Date().toISOString() };
+  await importCatalogue(deps, { segments: live }, { by: { user: 'cli:test' }, prune: { reason: 'test', yes: false } });
+  await eventually(async () => (await options()).length === 1);
+  assert.deepEqual(await options(), ['seg-kept']);
+  for (const format of ['voucher', 'voucher/claimed'] as const) refused(await generate(format, has, 'ann', { segmentId: 'seg-going' }), 422, 'Invalid segment.');
+  assert.equal((await generate('voucher/claimed', has)).json.segment.id, 'seg-kept', 'the first of those that live');
+  assert.deepEqual([(await claimed(had)).json, (await generate('voucher/claimed', had)).json], [before.json, before.json]);
+});
+
 test('a draw that reads the pool while another one for the same gift takes a code takes no second one', async () => {
   const gift = 'f'.repeat(20);
   const store = await service.openStore();
