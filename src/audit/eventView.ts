@@ -1,5 +1,6 @@
 /** The one way in which an event is shown to anybody: in a history, an export, an answer under `/ops` (decisions 11). */
 import { FIELD_CLASSES, type FieldClasses, MASK } from '../domain/fieldClasses.js';
+import { isOfLaterVersion, type Upcasters } from '../domain/upcasters.js';
 import type { Caller, Position, RecordedEvent } from '../ports/eventStore.js';
 
 /** An event as it is shown. Secret fields are left out of `data`, personal ones masked unless asked for. */
@@ -25,8 +26,8 @@ export interface Sight {
   readonly personal: boolean;
 }
 
-/** Shows an event. Of a type that this version does not know nothing is known to be harmless: its data is left out. */
-export function eventView(event: RecordedEvent, sight: Sight): EventView {
+/** Shows an event. Of a type, or a later release's version of one, that this release does not know nothing is known to be harmless: its data is left out. */
+export function eventView(event: RecordedEvent, sight: Sight, upcasters?: Upcasters): EventView {
   const { position, stream, revision, type, id, at, metadata } = event;
   const { user, client, roles } = metadata.by;
   return {
@@ -41,7 +42,7 @@ export function eventView(event: RecordedEvent, sight: Sight): EventView {
     command_id: metadata.commandId,
     causation_id: metadata.causationId ?? null,
     correlation_id: metadata.correlationId,
-    data: dataShown(type, event.data, sight),
+    data: isOfLaterVersion(type, metadata.schema, upcasters) ? {} : dataShown(type, event.data, sight),
   };
 }
 

@@ -21,6 +21,11 @@ export function schemaNote(type: string, upcasters: Upcasters = UPCASTERS): { re
   return steps === undefined || steps.length === 0 ? {} : { schema: steps.length + 1 };
 }
 
+/** Whether a later release wrote it: this one does not know all its fields. @param schema as noted with it; absent: 1 */
+export function isOfLaterVersion(type: string, schema = 1, upcasters: Upcasters = UPCASTERS): boolean {
+  return schema > (schemaNote(type, upcasters).schema ?? 1);
+}
+
 /**
  * The data as the present version has it. Data of a later release's version is handed on as it is: a changed event goes on holding what the release before it reads (CONTRIBUTING.md).
  * @param schema its version, as noted with it; absent: 1. @param steps the upcasters of its type

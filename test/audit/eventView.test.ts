@@ -38,6 +38,12 @@ test('of a type that nobody knows nothing is shown', () => {
   for (const type of ['Unheard', 'constructor', '__proto__', 'toString']) assert.equal(dataShown(type, { code: 'x' }, { personal: true }), {});
 });
 
+test("of a later release's version of a type nothing is shown: it may have fields that nobody here knows to be secret", () => {
+  const reassigned = event('GiftReassigned', { transaction_id: 't', code: 'x' }, { schema: 2 });
+  assert.equal(eventView(reassigned, { personal: true }).data, {});
+  assert.equal(eventView(reassigned, { personal: true }, { GiftReassigned: [(data) => data] }).data, { transaction_id: 't', code: 'x' });
+});
+
 test('whatever the type, no secret and no personal field comes through', () => {
   const secret = 'S3CRET';
   const personal = 'PERS0NAL';
