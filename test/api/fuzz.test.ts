@@ -66,6 +66,8 @@ const BY_CHANCE = new Set(['rebuild', '{name}/rebuild', '{name}/rollback'].map((
 /** Under `/ops`. */
 let opsTokens: (string | undefined)[] = [];
 let asked = 0;
+/** What succeeded with a key of its own. */
+const done: { readonly name: string; readonly made: Made; readonly reply: Reply }[] = [];
 
 test.before(async () => {
   service = await startService();
@@ -226,9 +228,11 @@ test('every answer is one that the description says, whatever is asked', async (
     for (let round = 0; round === 0 || (round < ROUNDS && !success() && !BY_CHANCE.has(name)); round++) {
       await fc.assert(
         fc.asyncProperty(requests(operation), async (made) => {
-          const reply = await send(operation.method, made);
+          const keyed = operation.method === 'GET' || Object.keys(made.headers).length > 0 ? made : { ...made, headers: { 'idempotency-key': `own-${asked}` } };
+          const reply = await send(operation.method, keyed);
           statuses.add(reply.status);
-          hold(operation, made, reply);
+          hold(operation, keyed, reply);
+          if (keyed !== made && reply.status < 300) done.push({ name, made: keyed, reply });
         }),
         { seed: SEED + index + round * operations.length, numRuns: operation.method === 'GET' ? RUNS.read : RUNS.write, endOnFailure: true, unbiased: round > 0, includeErrorInReport: true },
       );
@@ -239,6 +243,33 @@ test('every answer is one that the description says, whatever is asked', async (
   assert.ok(asked >= operations.reduce((sum, { method }) => sum + (method === 'GET' ? RUNS.read : RUNS.write), 0), String(asked));
   assert.deepEqual(succeeded.filter((one) => !BY_CHANCE.has(one)), operations.map(({ method, path }) => `${method} ${path}`).filter((one) => !BY_CHANCE.has(one)));
   assert.equal((await service.ask('GET', '/healthz')).status, 200);
+});
+
+/** The requests that have appended anything, by their ids; records of who saw what are left by reads as well. */
+async function appended(): Promise<ReadonlySet<string>> {
+  const ids = new Set<string>();
+  for await (const { events } of service.events.readAll(undefined, {})) {
+    for (const { stream, metadata: { requestId } } of events) {
+      if (requestId !== undefined && !stream.startsWith('access-')) ids.add(requestId);
+    }
+  }
+  return ids;
+}
+
+test('a write says where the log stands; with its kept answer gone it is answered as it was, and done no second time', async () => {
+  const before = await appended();
+  const idOf = ({ headers }: Reply): string => headers.get('x-request-id') ?? '';
+  const writes = [...new Map(done.filter(({ reply }) => before.has(idOf(reply))).map((one) => [one.name, one])).values()];
+  const store = await service.openStore();
+  for (const record of await store.records.list('idempotency:')) await store.records.delete(record.key);
+  await store.close();
+  for (const { name, made, reply } of writes) {
+    const again = await send(name.split(' ')[0] ?? '', made);
+    assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [reply.status, 'true'], `${name}: ${again.text}`);
+    for (const { headers } of [reply, again]) assert.ok(headers.get('gift-position'), `${name} does not say where the log stands`);
+    assert.ok(!(await appended()).has(idOf(again)), `${name} was done again`);
+  }
+  assert.ok(writes.length > 5, writes.map(({ name }) => name).join());
 });
 
 test.run();
