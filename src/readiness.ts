@@ -38,8 +38,9 @@ export function readinessOf({ events, store, bus }: Engines, config: Pick<Config
     const ready = end === undefined || (await store.reached(checkpointName({ name, version: active }), end, CATCH_UP_MS));
     if (sameVersion(active, version)) return { ready, detail: ready ? 'caught up' : 'is behind' };
     const served = buildOf(active).version;
-    const why = unkept?.number === active ? ', since no process that knows it keeps it up to date' : '';
-    return { ready, detail: `version ${served} serves and ${ready ? 'has caught up' : `is behind${why}`}, until version ${version} is built` };
+    const left = unkept?.number === active;
+    const why = left ? ', since no process that knows it keeps it up to date' : '';
+    return { ready, detail: `version ${served} serves and ${ready ? 'has caught up' : `is behind${why}`}, until ${served > version && !left ? 'no process of its release leads' : `version ${version} is built`}` };
   };
   return async () => {
     const parts = await Promise.all([

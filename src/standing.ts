@@ -59,7 +59,7 @@ export interface ProjectionStanding extends CommonStanding {
   readonly version: number;
   /** How often this version had been built before. */
   readonly build: number;
-  /** Whether readers use it. */
+  /** Whether readers use it. Where they don't, nobody (`holder`) works on it until a process that knows it leads and begins it. */
   readonly in_use: boolean;
   /** Documents out of service. */
   readonly quarantined: number;
@@ -190,19 +190,20 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
     const active = await store.active(name);
     const kept = await keptBuild(store, projection, active);
     const position = seen.positions.get(name);
-    const [lag, quarantined, rebuild, former, served, perSecond] = await Promise.all([
+    const [lag, quarantined, rebuild, former, served, perSecond, begun] = await Promise.all([
       lagBehind(events, position, types, { count: COUNT.events, withinMs: COUNT.ms }),
       listQuarantined(store.records, kept),
       rebuildStanding(name, seen, was),
       keptFormer(store, name),
       active === undefined || active === kept.version ? null : servedStanding(projection, active, seen, was),
       rate(events, types, { from: was.positions.get(name), to: position, ms: seen.at - was.at }),
+      active === undefined || active === kept.version ? true : store.versions(name).then((known) => known.includes(kept.version)),
     ]);
     const { version, build } = buildOf(kept.version);
     const back = former !== undefined && former.number !== active ? { ...buildOf(former.number), until: new Date(former.until).toISOString() } : null;
     return {
       kind: 'projection', name, version, build, in_use: active === kept.version, position: position ?? null, lag_events: lag.events, lag_exact: lag.whole,
-      lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds), per_second: perSecond, holder: holderOf('projector', seen, was), quarantined: quarantined.length, rebuild, served, former: back,
+      lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds), per_second: perSecond, holder: begun ? holderOf('projector', seen, was) : null, quarantined: quarantined.length, rebuild, served, former: back,
     };
   }
 

@@ -43,9 +43,10 @@ function wordsOf(found: readonly Standing[]): string[] {
       processes.map((one) => [one.name, one.position ?? 'none', ...lag(one), one.per_second, one.in_flight, one.parked, holder(one)]),
     ),
     ...models.flatMap(({ name, rebuild }) => (rebuild === null ? [] : ['', rebuildText(name, rebuild)])),
-    ...models.flatMap(({ name, version, served }) => (served === null ? [] : ['', servedText(name, version, served)])),
-    ...models.flatMap(({ name, version, former }) => {
-      const back = former?.version === version ? `gift projections rollback ${name}` : 'the release that made it takes it into use again';
+    ...models.flatMap((one) => (one.served === null ? [] : ['', servedText(one, one.served)])),
+    ...models.flatMap(({ name, version, in_use, former }) => {
+      const own = in_use ? `gift projections rollback ${name}` : 'a process of this release that leads takes it into use again';
+      const back = former?.version === version ? own : 'the release that made it takes it into use again';
       return former === null ? [] : [`${name}: ${buildText(numberOf(former))} is kept until ${former.until} (${back})`];
     }),
   ];
@@ -53,11 +54,14 @@ function wordsOf(found: readonly Standing[]): string[] {
 
 const versionText = ({ version, build }: { readonly version: number; readonly build: number }): string => (build === 0 ? `${version}` : `${version}, build ${build}`);
 
-/** What readers use until the version of this program is built. */
-function servedText(name: string, version: number, { lag_events, lag_exact, holder, ...served }: ServedStanding): string {
+/** What readers use until the version of this program is. That of a later release they use as long as a process of it leads; what nobody has begun to build waits for processes of the earlier one to end. */
+function servedText({ name, version, holder: builder }: ProjectionStanding, { lag_events, lag_exact, holder, ...served }: ServedStanding): string {
   const behind = `${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')} event${lag_events === 1 ? '' : 's'} behind`;
   const kept = holder === null ? `nobody keeps it up to date (${behind}): start a process of the release that made it beside, or wait` : `kept up to date by ${holder} (${behind})`;
-  return printable(`${name}: readers use ${buildText(numberOf(served))} until version ${version} is built; ${kept}`);
+  const later = served.version > version;
+  const ends = later && holder !== null && (builder ?? holder) === holder ? 'until no process of its release leads' : `until version ${version} is built`;
+  const begins = !later && builder === null && holder !== null ? ', which begins once no process of the earlier release leads: end those' : '';
+  return printable(`${name}: readers use ${buildText(numberOf(served))} ${ends}${begins}; ${kept}`);
 }
 
 function rebuildText(name: string, { kind, state, version, build, by, at, holder, events, total, per_second, seconds_left, reason }: RebuildStanding): string {

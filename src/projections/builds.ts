@@ -37,6 +37,16 @@ export function buildText(number: number): string {
   return build === 0 ? `version ${version}` : `version ${version}, build ${build}`;
 }
 
+/**
+ * That readers use what another release's code filled, and who can do something about it; to be told where this code can't.
+ * @param own the version that this code makes. @param waiting what comes of waiting, where the other release is an earlier one
+ */
+export function otherReleaseText(name: string, active: number, own: number, waiting: string): string {
+  const later = buildOf(active).version > own;
+  const instead = later ? 'end the processes of that release and start those of this one, which then takes its own version into use' : waiting;
+  return `${name}: ${buildText(active)} is in use, this program makes version ${own}: use gift of the ${later ? 'later' : 'earlier'} release that made it, or ${instead}`;
+}
+
 /** The projection as it fills the collection of that number. */
 export function asBuild(projection: Projection, number: number): Projection {
   return number === projection.version ? projection : { ...projection, version: number };

@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { pause } from '../pause.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore, StoredRecord } from '../ports/readStore.js';
-import { asBuild, buildOf, buildText, formerOf, nextNumber, putRebuild, REBUILDS, rebuildOf, sameVersion, type Rebuild } from './builds.js';
+import { asBuild, buildOf, buildText, formerOf, nextNumber, otherReleaseText, putRebuild, REBUILDS, rebuildOf, sameVersion, type Rebuild } from './builds.js';
 import { FEW_DIRTY, runFeed } from './feed.js';
 import { type Lease, LeaseHeldError, seizeLease } from './lease.js';
 import { paced, type Pace } from './pace.js';
@@ -105,7 +105,7 @@ export async function beginRebuild(store: ReadStore, projection: Projection, { b
 export async function checkRebuild(store: ReadStore, { name, version }: Projection): Promise<{ readonly from: number | undefined; readonly standing: StoredRecord<Rebuild> | undefined }> {
   const from = await store.active(name);
   if (from !== undefined && buildOf(from).version !== version) {
-    throw new RebuildRefusedError(`${name}: ${buildText(from)} is in use, this program makes version ${version}: the projector builds it and swaps it in by itself; gift projections status shows how far it is`);
+    throw new RebuildRefusedError(otherReleaseText(name, from, version, 'wait: the projector builds that version and swaps it in by itself; gift projections status shows how far it is'));
   }
   const standing = await rebuildOf(store, name);
   if (standing?.value.kind === 'rollback' && sameVersion(standing.value.target, version)) throw new RebuildRefusedError(`${name} is being rolled back, as ${standing.value.by} asked at ${standing.value.at}: wait for it, or end it with gift projections rebuild ${name} --abort`, true);
@@ -183,6 +183,9 @@ export async function beginRollback(store: ReadStore, { name, version }: Project
   const [from, former] = [await store.active(name), await formerOf(store, name)];
   if (former === undefined || from === former.number || !(await store.versions(name)).includes(former.number)) {
     throw new RebuildRefusedError(`${name}: no former build is kept, so there is nothing to go back to`);
+  }
+  if (from !== undefined && !sameVersion(from, version) && sameVersion(former.number, version)) {
+    throw new RebuildRefusedError(`${name}: ${buildText(from)} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the former build, ${buildText(former.number)}, into use again`);
   }
   if (!sameVersion(former.number, version) || from === undefined || !sameVersion(from, version)) {
     throw new RebuildRefusedError(`${name}: the former build is ${buildText(former.number)}, this program makes version ${version}: go back to that program, and it takes its own into use again`);

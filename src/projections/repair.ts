@@ -3,7 +3,7 @@
  * where this code can fold it.
  */
 import type { ReadStore } from '../ports/readStore.js';
-import { asBuild, buildText, sameVersion } from './builds.js';
+import { asBuild, otherReleaseText, sameVersion } from './builds.js';
 import { foldSome } from './foldSome.js';
 import { paced, type Pace } from './pace.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
@@ -45,7 +45,7 @@ export async function repair(deps: RebuildDeps, projection: Projection, ids: rea
   if (wanted.length > MAX_REPAIRS) throw new RepairRefusedError(`${wanted.length} documents are too many to repair one by one: gift projections rebuild ${name}`);
   const active = await store.active(name);
   if (active === undefined) throw new RepairRefusedError(`${name} has never been built: the projector builds it`);
-  if (!sameVersion(active, projection.version)) throw new RepairRefusedError(`${name}: ${buildText(active)} is in use, this program makes version ${projection.version}`);
+  if (!sameVersion(active, projection.version)) throw new RepairRefusedError(otherReleaseText(name, active, projection.version, 'wait until this one is in use: it is built from the log'));
   const through = await events.end();
   let counted = 0;
   const documents = await foldSome({

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { CollectionSpec, ReadStore, StoredDocument } from '../ports/readStore.js';
-import { buildText, foldOf } from './builds.js';
+import { foldOf, otherReleaseText } from './builds.js';
 import { type Difference, differenceOf } from './differences.js';
 import { FEW_DIRTY, runFeed } from './feed.js';
 import { foldSome } from './foldSome.js';
@@ -68,7 +68,7 @@ async function servedBuild(store: ReadStore, projection: Projection): Promise<Pr
   const active = await store.active(projection.name);
   if (active === undefined) throw new VerifyRefusedError(`${projection.name} has never been built: the projector builds it`);
   const served = foldOf(projection, active);
-  if (served === undefined) throw new VerifyRefusedError(`${projection.name}: ${buildText(active)} is in use, this program makes version ${projection.version} and does not know the other, so it can't tell what should be there`);
+  if (served === undefined) throw new VerifyRefusedError(otherReleaseText(projection.name, active, projection.version, 'wait until this one is in use: this program does not know the other, so it can\'t tell what should be there'));
   return served;
 }
 

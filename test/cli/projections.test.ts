@@ -278,6 +278,51 @@ test('the status tells what readers use while a deployed version is built, and w
   });
 });
 
+/** A release beside this program's, as a process of it leads. */
+async function leadsBeside({ events, store }: { readonly events: EventStore; readonly store: ReadStore }, release: Projection, work: () => Promise<void>): Promise<void> {
+  const projector = await startProjector({ events, store, projections: [release], logger: silent, holder: 'the leader' });
+  try {
+    await until(async () => (await store.active('gifts')) === release.version, 'its version to be in use');
+    await work();
+  } finally {
+    await projector.close();
+  }
+}
+
+test('beside a process of the earlier release that leads, the status tells that nobody builds the new version yet, and which processes are to be ended', async ({ dir }) => {
+  await stores(dir, async (engines) => {
+    const { events, store } = engines;
+    const [older, end] = [{ ...GIFTS, version: V - 1 }, (await events.end()) ?? ''];
+    await store.ensure(older);
+    await store.write([{ collection: older, documents: [], checkpoint: { projection: `gifts@${V - 1}`, position: end } }]);
+    await store.activate('gifts', V - 1);
+    await store.drop(GIFTS);
+    await leadsBeside(engines, { ...(gifts as unknown as Projection), version: V - 1, former: [] }, async () => {
+      const { out } = await gift(dir, ['projections', 'status']);
+      assert.match(out, new RegExp(`^gifts +${V} +no +none .*nobody$`, 'm'));
+      assert.match(out, new RegExp(`gifts: readers use version ${V - 1} until version ${V} is built, which begins once no process of the earlier release leads: end those; kept up to date by the leader \\(0 events behind\\)`));
+    });
+  });
+});
+
+test('where an earlier release is brought back, and a process of the later one leads, every command tells what its words hold of', async ({ dir }) => {
+  await stores(dir, async (engines) => {
+    const present = gifts as unknown as Projection;
+    await leadsBeside(engines, { ...present, version: V + 1, former: [present] }, async () => {
+      const { out } = await gift(dir, ['projections', 'status']);
+      assert.match(out, new RegExp(`gifts: readers use version ${V + 1} until no process of its release leads; kept up to date by the leader`));
+      assert.match(out, new RegExp(`gifts: version ${V} is kept until .* \\(a process of this release that leads takes it into use again\\)`));
+      const back = await gift(dir, ['projections', 'rollback', 'gifts', ...REASON]);
+      assert.match(back.err, new RegExp(`version ${V + 1} is in use, of another release than this program: end the processes of that release and start those of this one, which then takes the former build, version ${V}, into use again`));
+      for (const command of [['rebuild', 'gifts', ...REASON], ['verify', 'gifts'], ['repair', 'gifts', '--id', 'feedfeedfeedfeedfeed', ...REASON]]) {
+        const { code, err } = await gift(dir, ['projections', ...command]);
+        assert.is(code, 1);
+        assert.match(err, new RegExp(`version ${V + 1} is in use, this program makes version ${V}: use gift of the later release that made it, or end the processes of that release`), command[0]);
+      }
+    });
+  });
+});
+
 test('a line a second tells how far it is', async ({ dir }) => {
   // Requests are answered meanwhile, as far as it can tell: it goes slowly.
   await stores(dir, async ({ store }) => store.records.put('serving/somebody', { requests: 100, delayMs: 50 }));

@@ -66,9 +66,9 @@ async function standingOf({ events, store }: Installation, projection: Projectio
   }
 }
 
-const readyOf = async ({ events, store }: Installation): Promise<{ ready: boolean; detail: string } | undefined> => {
+const readyOf = async ({ events, store }: Installation, projection = NEXT): Promise<{ ready: boolean; detail: string } | undefined> => {
   const bus = { engine: 'none', ping: async () => undefined } as unknown as Engines['bus'];
-  return (await readinessOf({ events, store, bus }, { payments: 'simulated', notifications: 'simulated' }, [NEXT])()).parts['projection gifts'];
+  return (await readinessOf({ events, store, bus }, { payments: 'simulated', notifications: 'simulated' }, [projection])()).parts['projection gifts'];
 };
 
 test('a process of the release that knows it keeps it up to date while another leads, and stops when that one has swapped its own in', slowly(async (house, slow) => {
@@ -89,6 +89,15 @@ test('a process of the release that knows it keeps it up to date while another l
   await until(async () => (await unkeptOf(store, 'gifts')) === undefined, 'nothing to be unkept');
   assert.equal((await readyOf(house))?.detail, 'caught up');
   assert.equal(standby.kept(), []);
+}));
+
+test('beside a process of a later release that leads, a process of this one is ready, and says when its own version is used again', slowly(async (house, slow) => {
+  const { project } = house;
+  await earlierRelease(house);
+  slow.go();
+  await project({ projections: FORGETFUL, leaseMs });
+  await until(async () => (await house.store.active('gifts')) === V + 1, 'the later version to be in use');
+  assert.equal(await readyOf(house, gifts as unknown as Projection), { ready: true, detail: `version ${V + 1} serves and has caught up, until no process of its release leads` });
 }));
 
 test('whoever knows it and leads next takes it back from whoever kept it', slowly(async (house, slow) => {
