@@ -13,7 +13,7 @@ import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from './processors/checkpo
 import { purchaseHistory } from './processors/reopen.js';
 import { PROCESS_LEASE } from './processors/run.js';
 import type { OpenWork } from './processors/work.js';
-import { buildOf, keptBuild, keptFormer, type Rebuild, rebuildOf } from './projections/builds.js';
+import { buildOf, keptBuild, keptFormers, type Rebuild, rebuildOf } from './projections/builds.js';
 import { lagBehind } from './projections/lag.js';
 import { leaseState, type LeaseState } from './projections/lease.js';
 import { checkpointName, type Projection } from './projections/projection.js';
@@ -67,7 +67,16 @@ export interface ProjectionStanding extends CommonStanding {
   /** What readers use where it is of another release: until this one's version is built; null: they use this one, or none has ever been built. */
   readonly served: ServedStanding | null;
   /** The build that can be gone back to, and until when. */
-  readonly former: { readonly version: number; readonly build: number; readonly until: string } | null;
+  readonly former: FormerStanding | null;
+  /** Where a rebuild came after a deployment: what the release before it made, kept beside `former` so that this can be brought back. */
+  readonly former_release: FormerStanding | null;
+}
+
+/** A build that is kept though readers have left it, and until when. */
+export interface FormerStanding {
+  readonly version: number;
+  readonly build: number;
+  readonly until: string;
 }
 
 /** What readers use, of another release. */
@@ -190,20 +199,20 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
     const active = await store.active(name);
     const kept = await keptBuild(store, projection, active);
     const position = seen.positions.get(name);
-    const [lag, quarantined, rebuild, former, served, perSecond, begun] = await Promise.all([
+    const [lag, quarantined, rebuild, formers, served, perSecond, begun] = await Promise.all([
       lagBehind(events, position, types, { count: COUNT.events, withinMs: COUNT.ms }),
       listQuarantined(store.records, kept),
       rebuildStanding(name, seen, was),
-      keptFormer(store, name),
+      keptFormers(store, name),
       active === undefined || active === kept.version ? null : servedStanding(projection, active, seen, was),
       rate(events, types, { from: was.positions.get(name), to: position, ms: seen.at - was.at }),
       active === undefined || active === kept.version ? true : store.versions(name).then((known) => known.includes(kept.version)),
     ]);
     const { version, build } = buildOf(kept.version);
-    const back = former !== undefined && former.number !== active ? { ...buildOf(former.number), until: new Date(former.until).toISOString() } : null;
+    const [former = null, formerRelease = null] = formers.filter(({ number }) => number !== active).map(({ number, until }) => ({ ...buildOf(number), until: new Date(until).toISOString() }));
     return {
       kind: 'projection', name, version, build, in_use: active === kept.version, position: position ?? null, lag_events: lag.events, lag_exact: lag.whole,
-      lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds), per_second: perSecond, holder: begun ? holderOf('projector', seen, was) : null, quarantined: quarantined.length, rebuild, served, former: back,
+      lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds), per_second: perSecond, holder: begun ? holderOf('projector', seen, was) : null, quarantined: quarantined.length, rebuild, served, former, former_release: formerRelease,
     };
   }
 

@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { numberOf, buildText } from '../projections/builds.js';
 import { PROJECTIONS } from '../readModels.js';
-import { type ProcessStanding, type ProjectionStanding, type RebuildStanding, type ServedStanding, type Standing, standings } from '../standing.js';
+import { type FormerStanding, type ProcessStanding, type ProjectionStanding, type RebuildStanding, type ServedStanding, type Standing, standings } from '../standing.js';
 import { withStores } from './engines.js';
 import { jsonLine, printable, tableLines } from './output.js';
 import { type Terminal, writeLines } from './terminal.js';
@@ -44,12 +44,14 @@ function wordsOf(found: readonly Standing[]): string[] {
     ),
     ...models.flatMap(({ name, rebuild }) => (rebuild === null ? [] : ['', rebuildText(name, rebuild)])),
     ...models.flatMap((one) => (one.served === null ? [] : ['', servedText(one, one.served)])),
-    ...models.flatMap(({ name, version, in_use, former }) => {
-      const own = in_use ? `gift projections rollback ${name}` : 'a process of this release that leads takes it into use again';
-      const back = former?.version === version ? own : 'the release that made it takes it into use again';
-      return former === null ? [] : [`${name}: ${buildText(numberOf(former))} is kept until ${former.until} (${back})`];
-    }),
+    ...models.flatMap((one) => [one.former, one.former_release].flatMap((former) => (former === null ? [] : [formerText(one, former)]))),
   ];
+}
+
+function formerText({ name, version, in_use }: ProjectionStanding, former: FormerStanding): string {
+  const own = in_use ? `gift projections rollback ${name}` : 'a process of this release that leads takes it into use again';
+  const back = former.version === version ? own : 'the release that made it takes it into use again';
+  return `${name}: ${buildText(numberOf(former))} is kept until ${former.until} (${back})`;
 }
 
 const versionText = ({ version, build }: { readonly version: number; readonly build: number }): string => (build === 0 ? `${version}` : `${version}, build ${build}`);

@@ -71,8 +71,8 @@ export async function keptBuild(store: Pick<ReadStore, 'records'>, projection: P
   const { name, version } = projection;
   if (active === undefined || active === version) return projection;
   if (sameVersion(active, version)) return asBuild(projection, active);
-  const former = await formerOf(store, name);
-  return former !== undefined && sameVersion(former.number, version) ? asBuild(projection, former.number) : projection;
+  const former = [await formerOf(store, name)].flatMap(withEarlier).find(({ number }) => sameVersion(number, version));
+  return former === undefined ? projection : asBuild(projection, former.number);
 }
 
 /** One rebuild under way. A record: losing it leaves an unfinished collection that is dropped some time later, and nothing else. */
@@ -95,11 +95,17 @@ export interface Rebuild {
   readonly at: string;
 }
 
-/** What was in use before the last swap, kept for a rollback. */
-export interface Former {
+/** A build that is kept though readers have left it. */
+interface Left {
   readonly number: number;
   /** When it may be dropped: milliseconds since the epoch. */
   readonly until: number;
+}
+
+/** What was in use before the last swap, kept for a rollback. */
+export interface Former extends Left {
+  /** What the last deployment had replaced, where that swap was a rebuild's: the release that made it may still be brought back. */
+  readonly release?: Left;
 }
 
 /** Before the names of the records of rebuilds. */
@@ -120,10 +126,16 @@ export async function formerOf({ records }: Pick<ReadStore, 'records'>, name: st
   return (await records.get<Former>(`former/${name}`))?.value;
 }
 
-/** The former build where it is still to be kept. @throws UnavailableError */
-export async function keptFormer(store: Pick<ReadStore, 'records'>, name: string): Promise<Former | undefined> {
-  const former = await formerOf(store, name);
-  return former !== undefined && former.until > Date.now() ? former : undefined;
+const withEarlier = (former: Former | undefined): Left[] => (former === undefined ? [] : former.release === undefined ? [former] : [former, former.release]);
+
+/** The former builds that are still to be kept, the last one first. @throws UnavailableError */
+export async function keptFormers(store: Pick<ReadStore, 'records'>, name: string): Promise<Left[]> {
+  return withEarlier(await formerOf(store, name)).filter(({ until }) => until > Date.now());
+}
+
+/** The last build of another version than that number's, where it is still to be kept. @throws UnavailableError */
+export async function keptRelease(store: Pick<ReadStore, 'records'>, name: string, other: number): Promise<Left | undefined> {
+  return (await keptFormers(store, name)).find(({ number }) => !sameVersion(number, other));
 }
 
 /** @throws UnavailableError */

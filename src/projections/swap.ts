@@ -2,7 +2,7 @@
 import type { Logger } from 'pino';
 import { pause } from '../pause.js';
 import type { ReadStore } from '../ports/readStore.js';
-import { buildOf, keptFormer, putFormer, putRebuild, rankOf, rebuildOf, sameVersion, type Rebuild } from './builds.js';
+import { buildOf, keptFormers, keptRelease, putFormer, putRebuild, rankOf, rebuildOf, sameVersion, type Rebuild } from './builds.js';
 import type { Lease } from './lease.js';
 import { checkpointName } from './projection.js';
 import { forgetQuarantined } from './quarantine.js';
@@ -78,7 +78,12 @@ export async function swapIn(unit: Unit, units: readonly Unit[], { store, lease,
 export async function finishSwap(store: ReadStore, name: string, { from, target }: Rebuild): Promise<void> {
   const record = await rebuildOf(store, name);
   if (record?.value.target !== target) return;
-  if (from !== undefined && sameVersion(from, target)) await putFormer(store, name, { number: from, until: Date.now() + KEEP_FORMER_MS });
+  if (from !== undefined && sameVersion(from, target)) {
+    // A rebuild does not take the way back to the last release.
+    const release = await keptRelease(store, name, target);
+    const kept = release === undefined ? {} : { release: { number: release.number, until: release.until } };
+    await putFormer(store, name, { number: from, until: Date.now() + KEEP_FORMER_MS, ...kept });
+  }
   await store.records.delete(record.key, record.version);
 }
 
@@ -86,8 +91,8 @@ export async function finishSwap(store: ReadStore, name: string, { from, target 
 export async function whileKept(store: ReadStore, unit: Unit, signal: AbortSignal): Promise<void> {
   const { name, version } = unit.projection;
   while (!signal.aborted && unit.follows === true) {
-    const kept = await keptFormer(store, name);
-    if (kept?.number !== version) return;
+    const kept = (await keptFormers(store, name)).find(({ number }) => number === version);
+    if (kept === undefined) return;
     await pause(Math.min(TIDY_MS, Math.max(0, kept.until - Date.now()) + 1), signal);
   }
 }
@@ -112,8 +117,8 @@ export async function tidy(name: string, units: () => readonly Unit[], { store, 
     const newest = Math.max(...own.map(rankOf));
     // Listed first: one that is begun meanwhile isn't among them, and of one that is the record is there.
     const stored = await store.versions(name);
-    const [active, former, rebuild] = await Promise.all([store.active(name), keptFormer(store, name), rebuildOf(store, name)]);
-    const kept = new Set([...own, active, rebuild?.value.target, rebuild?.value.from, former?.number]);
+    const [active, formers, rebuild] = await Promise.all([store.active(name), keptFormers(store, name), rebuildOf(store, name)]);
+    const kept = new Set([...own, active, rebuild?.value.target, rebuild?.value.from, ...formers.map(({ number }) => number)]);
     for (const number of stored) {
       if (kept.has(number) || (rankOf(number) > newest && !own.some((one) => sameVersion(one, number)))) continue;
       if (!lease.held) return;

@@ -1,7 +1,7 @@
 /** Which collections the leading projector keeps up to date. */
 import type { Position } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
-import { buildOf, foldOf, keptBuild, keptFormer, sameVersion } from './builds.js';
+import { buildOf, foldOf, keptBuild, keptRelease, sameVersion } from './builds.js';
 import type { Projection } from './projection.js';
 import { openUnit, type Unit } from './unit.js';
 
@@ -32,8 +32,8 @@ async function chosenBuilds(store: ReadStore, projection: Projection): Promise<P
 
 /** The number of the former version's collection, where it is kept. */
 async function formerVersion(store: ReadStore, { name, version }: Projection): Promise<number | undefined> {
-  const kept = await keptFormer(store, name);
-  return kept !== undefined && !sameVersion(kept.number, version) && (await store.versions(name)).includes(kept.number) ? kept.number : undefined;
+  const kept = await keptRelease(store, name, version);
+  return kept !== undefined && (await store.versions(name)).includes(kept.number) ? kept.number : undefined;
 }
 
 /** Units that stand at the same place, the most advanced first. */

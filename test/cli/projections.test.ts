@@ -253,11 +253,11 @@ test('the status tells what readers use while a deployed version is built, and w
     await store.ensure(older);
     await store.write([{ collection: older, documents: [], checkpoint: { projection: `gifts@${V - 1}`, position: end } }]);
     await store.activate('gifts', V - 1);
-    await putFormer(store, 'transactions', { number: 1, until: Date.now() + 60_000 });
+    await putFormer(store, 'transactions', { number: 2_000_003, until: Date.now() + 60_000, release: { number: 1, until: Date.now() + 60_000 } });
     await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u1' });
     const { out } = await gift(dir, ['projections', 'status']);
     assert.match(out, new RegExp(`gifts: readers use version ${V - 1} until version ${V} is built; nobody keeps it up to date \\(1 event behind\\): start a process of the release that made it beside, or wait`));
-    assert.match(out, /transactions: version 1 is kept until .* \(the release that made it takes it into use again\)/);
+    assert.match(out, /transactions: version 2, build 3 is kept until .* \(gift projections rollback transactions\)\ntransactions: version 1 is kept until .* \(the release that made it takes it into use again\)/);
     const release: Projection = { ...(gifts as unknown as Projection), former: [{ ...(gifts as unknown as Projection), version: V - 1 }] };
     // What it builds is never stored.
     let go: () => void = () => undefined;

@@ -16,6 +16,7 @@ import { transactions } from '../../src/projections/transactions.js';
 import { append, buy, contents, installed, LEASE_TEST_MS, redeem, settled, silent } from '../support/projecting.js';
 import { startProjector } from '../../src/projections/projector.js';
 import { lostWitness, type Witness, WITNESS, witnessOf } from '../../src/projections/witness.js';
+import { depsFor, inUse, rebuild } from '../support/rebuilding.js';
 import { until } from '../support/until.js';
 
 const GIFTS = collectionOf(gifts);
@@ -445,6 +446,29 @@ test('with its former fold the old version is kept up to date while the new one 
   await back.close();
   await settled(await project({ projections: release2, retireMs: 0 }), events);
   assert.is(await store.active('gifts'), V + 1);
+}));
+
+test('a rebuild soon after a deployment does not take the way back to the former release', installed(async ({ events, store, project }) => {
+  const bought = await buy(events, [{}, {}]);
+  const old = await project();
+  await settled(old, events);
+  await old.close();
+  const next: Projection = { ...giftsVersion(V + 1), former: [gifts as unknown as Projection] };
+  const leader = await project({ projections: [next], retireMs: 0 });
+  await until(async () => (await store.active('gifts')) === V + 1, 'the new one to be in use');
+  const { target } = await rebuild(depsFor(events, store), { projection: next });
+  await inUse(store, target);
+  const first = await redeem(events, bought.gifts[0] ?? '');
+  assert.ok(await store.reached(`gifts@${V}`, first.position, 2_000));
+  await leader.close();
+  const again = await project({ projections: [next], retireMs: 0 });
+  await settled(again, events);
+  const second = await redeem(events, bought.gifts[1] ?? '');
+  assert.ok(await store.reached(`gifts@${V}`, second.position, 2_000), 'kept up to date, also by who leads next');
+  assert.equal((await store.versions('gifts')).sort((a, b) => a - b), [V, V + 1, target]);
+  await again.close();
+  await settled(await project({ projections: [gifts], retireMs: 0 }), events);
+  assert.is(await store.active('gifts'), V);
 }));
 
 test('what a former release made is dropped when its day is over, and then not run any more', installed(async ({ events, store, project }) => {

@@ -61,6 +61,7 @@ export const standingSchema: Schema = {
       rebuild: { oneOf: [rebuildSchema, { type: 'null' }] },
       served: { oneOf: [served, { type: 'null' }], description: 'What readers use where it is of another release, until the version of this one is built.' },
       former: { oneOf: [former, { type: 'null' }], description: 'The build that can be gone back to.' },
+      former_release: { oneOf: [former, { type: 'null' }], description: 'Where a rebuild came after a deployment: what the release before it made, kept beside `former` so that this can be brought back.' },
     }),
     object('ProcessStanding', {
       kind: { const: 'process' },
@@ -74,7 +75,7 @@ export const standingSchema: Schema = {
 const commonExample = { position: '0000000000000042', lag_events: 0, lag_exact: true, lag_seconds: 0, per_second: 12, holder: 'till-1:4711:0f3a5b7c' };
 /** One of each kind. */
 export const standingExamples = [
-  { kind: 'projection', name: 'gifts', ...commonExample, version: 1, build: 0, in_use: true, quarantined: 0, rebuild: null, served: null, former: null },
+  { kind: 'projection', name: 'gifts', ...commonExample, version: 1, build: 0, in_use: true, quarantined: 0, rebuild: null, served: null, former: null, former_release: null },
   { kind: 'process', name: 'purchase', ...commonExample, in_flight: 2, parked: 0 },
 ];
 
