@@ -9,6 +9,7 @@ import { type VoucherCodeDocument, voucherCodesProjection } from '../../src/proj
 import { answerOf, checked, unharmed } from '../support/answers.js';
 import { isGeneratedCode } from '../support/generatedCode.js';
 import { buy, buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
+import { heldCollection } from '../support/heldCollection.js';
 import { boughtBefore, daysFromNow } from '../support/pastPurchase.js';
 import { type Json, type Reply, type Service, startService } from '../support/service.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
@@ -326,6 +327,25 @@ test('twenty at once for one gift take one code from the pool', async () => {
   const rest = await buy(service, 'raced', Array(29).fill({}));
   const others = await Promise.all(rest.map((one) => generate('voucher', one)));
   assert.equal(new Set([...others, ...replies.slice(0, 1)].map(codeOf)).size, 30);
+});
+
+test('codes that the caller knows to be there are waited for', async () => {
+  const { through, hold, free } = heldCollection('voucher_codes');
+  const slow = await startService({ app: { through }, catalogue: { ...CATALOGUE, voucher_codes: [] } });
+  try {
+    const gifts = await buy(slow, 'pooled', [{}, {}]);
+    hold();
+    await slow.import({ voucher_codes: gifts.map((_, n) => ({ segment_id: 'seg-pool', code: `LATE-${n}`, pin: '1' })) });
+    const token = await slow.userToken('ann');
+    const headers = { 'gift-position': `${slow.events.logId}:${(await slow.events.end()) ?? ''}` };
+    const draw = (gift: string, format: Format): Promise<Reply> => slow.ask('POST', `/api/v2/gifts/${gift}/${format}`, { token, headers, body: {} });
+    for (const format of ['voucher', 'voucher/claimed'] as const) refused(await draw(gifts[0] ?? '', format), 503, 'Service unavailable.');
+    await free();
+    assert.deepEqual([(await draw(gifts[0] ?? '', 'voucher')).status, (await draw(gifts[1] ?? '', 'voucher/claimed')).status], [200, 200]);
+  } finally {
+    await free();
+    await slow.close();
+  }
 });
 
 test('a retired segment is neither offered nor used any more, though a product still names it; whoever has a voucher of it keeps it', async () => {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { accessStream } from '../../../src/domain/access.js';
-import { buy, redeem, refused } from '../../support/giftFlow.js';
+import { buy, buyOne, redeem, refused } from '../../support/giftFlow.js';
+import { heldCollection } from '../../support/heldCollection.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service.js';
 import { eventually } from '../../support/until.js';
 
@@ -103,6 +104,26 @@ test('who saw what on a day is shown page by page', async () => {
   assert.deepEqual([second.json.data[0].revision, second.json.next], [2, null]);
   assert.deepEqual((await ask('/ops/access?day=1999-01-01')).json, { data: [], next: null });
   refused(await ask('/ops/access?day=today'), 422, 'day must be a date such as 2026-05-04');
+});
+
+test('a redemption that the caller has just been told of is waited for, where its id leads to the gift', async () => {
+  const { through, hold, free } = heldCollection('redemptions');
+  const slow = await startService({ app: { through } });
+  try {
+    const gift = await buyOne(slow);
+    hold();
+    const redeemed = await redeem(slow, gift);
+    assert.equal(redeemed.status, 201, redeemed.text);
+    const token = await slow.userToken('aud');
+    const headers = { 'gift-position': redeemed.headers.get('gift-position') ?? '' };
+    const paths = ['history', `as-of?time=${encodeURIComponent(new Date().toISOString())}`].map((what) => `/ops/gifts/${redeemed.json.data.id as string}/${what}`);
+    for (const path of paths) refused(await slow.ask('GET', path, { token, headers }), 503, 'Service unavailable.');
+    await free();
+    for (const path of paths) assert.equal((await slow.ask('GET', path, { token, headers })).status, 200, path);
+  } finally {
+    await free();
+    await slow.close();
+  }
 });
 
 test.run();

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { parkedId } from '../../../src/domain/parked.js';
-import type { Engines } from '../../../src/engines.js';
 import { refused } from '../../support/giftFlow.js';
+import { heldCollection } from '../../support/heldCollection.js';
 import { parkedPurchase, parkedRefund, parkedTimes, startWithTrouble } from '../../support/parkedWork.js';
 import { type Json, type Reply, type Service } from '../../support/service.js';
 import { eventually } from '../../support/until.js';
@@ -136,38 +136,24 @@ test('support decides, auditors look, others do neither; a reason is wanted', as
 });
 
 test('who sends the position of a decision is not shown a list without it: it is waited for, and what stands in the log is shown meanwhile', async () => {
-  let free: () => void = () => undefined;
-  let hold: Promise<void> = Promise.resolve();
-  let stored: Promise<void> = Promise.resolve();
-  const through = (engines: Engines): Engines => ({
-    ...engines,
-    store: {
-      ...engines.store,
-      async write(batches) {
-        const isParked = ({ collection }: (typeof batches)[number]): boolean => collection.name === 'parked';
-        stored = Promise.all([stored, hold]).then(() => engines.store.write(batches.filter(isParked)));
-        await engines.store.write(batches.filter((batch) => !isParked(batch)));
-      },
-    },
-  });
+  const { through, hold, free } = heldCollection('parked');
   const slow = await startWithTrouble({ through });
   try {
     const { transaction } = await parkedPurchase(slow);
     const token = await slow.userToken('sue');
     const list = async (headers: Readonly<Record<string, string>> = {}): Promise<Reply> => slow.ask('GET', '/ops/parked', { token, headers });
     await eventually(async () => (await list()).json.data.length === 1);
-    hold = new Promise((resolve) => (free = resolve));
+    hold();
     const discarded = await slow.ask('POST', `/ops/parked/${transaction}/discard`, { token, body: { reason: 'not wanted' } });
     assert.equal(discarded.status, 200, discarded.text);
     const headers = { 'gift-position': discarded.headers.get('gift-position') ?? '' };
     refused(await list(headers), 503, 'Service unavailable.');
     assert.equal((await slow.ask('GET', `/ops/parked/${transaction}`, { token, headers })).json.data.state, 'discarded');
-    free();
+    await free();
     await eventually(async () => (await list()).json.data.length === 0);
     assert.deepEqual((await list(headers)).json.data, []);
   } finally {
-    free();
-    await stored;
+    await free();
     await slow.close();
   }
 });
