@@ -10,7 +10,7 @@ const OWN_ENGINES = /^(docs\/|faults\/outages|processors\/fromNothing|cli\/(proj
 const SEVERAL_ROLES = /^(api\/(gifts|health|rebuilding|redemptions|stripe|transactions|vouchers|ops\/(parked|projections|refunds))\.)/;
 
 /** Long and the same everywhere above the ports: once on servers is enough. */
-const ONCE_ON_SERVERS = /^api\/(fuzz|rebuilding)\./;
+const ONCE_ON_SERVERS = /^api\/(crashPoints|fuzz|rebuilding)\./;
 
 /** All three servers together. */
 const ALL = { engines: 'all' };

@@ -10,6 +10,7 @@ import type { Engines } from '../../src/engines.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { buyOne, purchaseOf, redeem, unredeem } from '../support/giftFlow.js';
 import { type Reply, type Service, startService } from '../support/service.js';
+import { until } from '../support/until.js';
 
 /** What may go wrong. Who dies does nothing more until the client asks again; what is unknown stays so while the append is repeated. */
 const FAULTS = {
@@ -152,7 +153,11 @@ let keys = 0;
 /** The request, with what is to go wrong in it. @returns the points that it came to */
 async function once({ product, before, ask, status, events }: Asking, plan: Watched['plan']): Promise<readonly string[]> {
   const gift = product === undefined ? undefined : await buyOne(service, product);
-  if (gift !== undefined) await before?.(gift);
+  if (gift !== undefined) {
+    // Else the request may issue it first, or not: it would come to other points than the time before.
+    await until(async () => (await service.events.read(giftStream(gift))).length > 0, 'the gift to be issued');
+    await before?.(gift);
+  }
   const [key, bought] = [`crash-${++keys}`, await count('GiftsPurchased')];
   const now: Watched = { gift, plan, points: [], happened: false, dead: false, unknown: undefined };
   const asked = (): Promise<Reply> => ask(gift ?? '', key);
