@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PROJECTIONS } from '../../src/readModels.js';
 import { GIFT } from './command.js';
 import { type HistoryGift, generateHistory } from './history.js';
 
@@ -47,21 +48,25 @@ export interface BenchData {
 /** An empty folder for one run. */
 export const scratch = (name: string): string => mkdtempSync(join(tmpdir(), `gift-bench-${name}-`));
 
+/** The read models of this code: what a kept folder's were made by. Others would be built anew beside what is measured. */
+const MODELS = PROJECTIONS.map(({ name, version }) => `${name}@${version}`).join(' ');
+
 /**
- * A data folder with a whole history of so many gifts. A folder of `BENCH_DIR` (default: the temporary folder) is kept and used again,
+ * A data folder with a whole history of so many gifts. A folder of `BENCH_DIR` (default: the temporary folder) is kept and used again while the read models are the same,
  * since a million gifts take minutes to make; `fresh` ones are not.
  */
 export function historyOf(gifts: number, options: { readonly fresh?: boolean } = {}): BenchData {
   const home = process.env['BENCH_DIR'] ?? tmpdir();
   const dir = options.fresh === true ? scratch(String(gifts)) : join(home, `gift-bench-history-${gifts}`);
-  const made = join(dir, 'bench-gifts.json');
-  if (!existsSync(made)) {
+  const [made, models] = [join(dir, 'bench-gifts.json'), join(dir, 'bench-models.txt')];
+  if (!existsSync(models) || readFileSync(models, 'utf8') !== MODELS) {
     rmSync(dir, { recursive: true, force: true });
     mkdirSync(dir, { recursive: true });
     process.stderr.write(`making a history of ${gifts} gifts in ${dir} …\n`);
     importCatalogue(dir);
     const history = generateHistory({ dir, gifts, users: USERS, sampleSize: gifts });
     writeFileSync(made, JSON.stringify({ events: history.events, gifts: history.sample }));
+    writeFileSync(models, MODELS);
   }
   return { dir, ...(JSON.parse(readFileSync(made, 'utf8')) as Pick<BenchData, 'events' | 'gifts'>) };
 }
