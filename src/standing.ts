@@ -127,6 +127,9 @@ export interface Standings {
   close(): Promise<void>;
 }
 
+/** What the feed tells half of, from where it was left on. */
+type HalfTold = Extract<Intent, { do: 'reopen' | 'retell' | 'late money' }>;
+
 /** What one look has found of rates and leases. */
 interface Look {
   readonly at: number;
@@ -198,15 +201,17 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
     const { name, types } = projection;
     const active = await store.active(name);
     const kept = await keptBuild(store, projection, active);
+    // What readers use where it is another release's.
+    const other = active === kept.version ? undefined : active;
     const position = seen.positions.get(name);
     const [lag, quarantined, rebuild, formers, served, perSecond, begun] = await Promise.all([
       lagBehind(events, position, types, { count: COUNT.events, withinMs: COUNT.ms }),
       listQuarantined(store.records, kept),
       rebuildStanding(name, seen, was),
       keptFormers(store, name),
-      active === undefined || active === kept.version ? null : servedStanding(projection, active, seen, was),
+      other === undefined ? null : servedStanding(projection, other, seen, was),
       rate(events, types, { from: was.positions.get(name), to: position, ms: seen.at - was.at }),
-      active === undefined || active === kept.version ? true : store.versions(name).then((known) => known.includes(kept.version)),
+      other === undefined || store.versions(name).then((known) => known.includes(kept.version)),
     ]);
     const { version, build } = buildOf(kept.version);
     const [former = null, formerRelease = null] = formers.filter(({ number }) => number !== active).map(({ number, until }) => ({ ...buildOf(number), until: new Date(until).toISOString() }));
@@ -257,16 +262,16 @@ export function standings({ events, store, projections }: StandingsOptions): Sta
     }));
   }
 
-  /** What the feed tells half of, from where it was left on: the streams tell the rest. */
+  /** Of what the feed tells half the streams tell the rest. */
   async function settleByStreams(open: OpenWork, late: AbortSignal): Promise<void> {
-    const waiting: Extract<Intent, { do: 'reopen' | 'retell' | 'late money' }>[] = [];
+    const waiting: HalfTold[] = [];
     await inSlices(open.resume(), (intent) => {
       if (intent.do === 'reopen' || intent.do === 'retell' || intent.do === 'late money') waiting.push(intent);
     });
     await inParallel(waiting, STREAMS_AT_ONCE, (intent) => settleByStream(open, intent), late);
   }
 
-  async function settleByStream(open: OpenWork, intent: Extract<Intent, { do: 'reopen' | 'retell' | 'late money' }>): Promise<void> {
+  async function settleByStream(open: OpenWork, intent: HalfTold): Promise<void> {
     switch (intent.do) {
       // Purchases of which it tells only the end, since they began at or below the checkpoint, or were retried.
       case 'reopen': {

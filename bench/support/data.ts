@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { checkpointName } from '../../src/projections/projection.js';
 import { PROJECTIONS } from '../../src/readModels.js';
 import { GIFT } from './command.js';
 import { type HistoryGift, generateHistory } from './history.js';
@@ -49,7 +50,7 @@ export interface BenchData {
 export const scratch = (name: string): string => mkdtempSync(join(tmpdir(), `gift-bench-${name}-`));
 
 /** The read models of this code: what a kept folder's were made by. Others would be built anew beside what is measured. */
-const MODELS = PROJECTIONS.map(({ name, version }) => `${name}@${version}`).join(' ');
+const MODELS = PROJECTIONS.map(checkpointName).join(' ');
 
 /**
  * A data folder with a whole history of so many gifts. A folder of `BENCH_DIR` (default: the temporary folder) is kept and used again while the read models are the same,

@@ -2,9 +2,8 @@
 import { assignGiftVoucher } from '../commands/assignVoucher.js';
 import { type LoadedGift, hasRun, loadGift } from '../commands/loadGift.js';
 import type { Handled } from '../commands/handle.js';
-import { type GiftExtended, type VoucherAssigned, mayRedeem } from '../domain/gift.js';
-import type { RecordedEvent } from '../ports/eventStore.js';
-import type { VoucherDocument } from '../projections/gifts.js';
+import { mayRedeem } from '../domain/gift.js';
+import { type VoucherDocument, voucherIn } from '../projections/gifts.js';
 import type { Catalogue } from '../projections/wholeCatalogue.js';
 import { embeddedCollector } from './embedded.js';
 import { segmentEntity } from './entities.js';
@@ -29,17 +28,6 @@ const V1_BODY: Schema = {
 };
 
 const V2_BODY: Schema = { title: 'GenerateV2', type: 'object', additionalProperties: false, properties: { segmentId: SEGMENT_ID } };
-
-/** A gift's voucher as its stream tells it; `undefined` when it has none. */
-function voucherIn(history: readonly RecordedEvent[]): VoucherDocument | undefined {
-  const assigned = history.find((event) => event.type === 'VoucherAssigned');
-  if (assigned === undefined) return undefined;
-  const { voucher_id, code, pin, segment_id, expires_at: first } = assigned.data as VoucherAssigned['data'];
-  const extended = history.findLast((event) => event.type === 'GiftExtended' && (event.data as GiftExtended['data']).voucher_expires_at !== null);
-  const made = { id: voucher_id, code, pin, segment_id, expires_at: first, created_at: assigned.at };
-  const later = (extended?.data as GiftExtended['data'] | undefined)?.voucher_expires_at;
-  return extended === undefined || later === undefined || later === null ? made : { ...made, expires_at: later, updated_at: extended.at };
-}
 
 function shownV2(giftId: string, voucher: VoucherDocument, catalogue: Catalogue): object {
   const segment = catalogue.segments.get(voucher.segment_id);

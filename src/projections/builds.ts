@@ -71,7 +71,7 @@ export async function keptBuild(store: Pick<ReadStore, 'records'>, projection: P
   const { name, version } = projection;
   if (active === undefined || active === version) return projection;
   if (sameVersion(active, version)) return asBuild(projection, active);
-  const former = [await formerOf(store, name)].flatMap(withEarlier).find(({ number }) => sameVersion(number, version));
+  const former = withEarlier(await formerOf(store, name)).find(({ number }) => sameVersion(number, version));
   return former === undefined ? projection : asBuild(projection, former.number);
 }
 
@@ -126,7 +126,7 @@ export async function formerOf({ records }: Pick<ReadStore, 'records'>, name: st
   return (await records.get<Former>(`former/${name}`))?.value;
 }
 
-const withEarlier = (former: Former | undefined): Left[] => (former === undefined ? [] : former.release === undefined ? [former] : [former, former.release]);
+const withEarlier = (former: Former | undefined): Left[] => [former, former?.release].filter((one) => one !== undefined);
 
 /** The former builds that are still to be kept, the last one first. @throws UnavailableError */
 export async function keptFormers(store: Pick<ReadStore, 'records'>, name: string): Promise<Left[]> {

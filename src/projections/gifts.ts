@@ -1,6 +1,6 @@
 /** The read model `gifts`: one document a gift, from the moment it is bought. What a purchase's payment changes for all its gifts is joined when read. */
 import { copyWith } from '../domain/copyWith.js';
-import type { GiftEvent, Receiver } from '../domain/gift.js';
+import type { GiftEvent, GiftExtended, Receiver, VoucherAssigned } from '../domain/gift.js';
 import { deriveGiftIds, type GiftIds } from '../domain/giftIds.js';
 import { receiverOf, type GiftsPurchased } from '../domain/purchase.js';
 import type { Happened } from '../domain/decider.js';
@@ -65,6 +65,24 @@ function giftIdsByEvent(): (event: Happened<GiftsPurchased>) => readonly GiftIds
   };
 }
 
+function assignedVoucher({ data: { voucher_id: id, code, pin, segment_id, expires_at }, at }: Happened<VoucherAssigned>): VoucherDocument {
+  return { id, code, pin, segment_id, expires_at, created_at: at };
+}
+
+function extendedVoucher(voucher: VoucherDocument, { data: { voucher_expires_at: expires_at }, at }: Happened<GiftExtended>): VoucherDocument {
+  return expires_at === null ? voucher : { ...voucher, expires_at, updated_at: at };
+}
+
+/** A gift's voucher as its stream tells it; `undefined` when it has none. */
+export function voucherIn(history: readonly RecordedEvent[]): VoucherDocument | undefined {
+  let voucher: VoucherDocument | undefined;
+  for (const event of history as unknown as readonly Folded[]) {
+    if (event.type === 'VoucherAssigned') voucher = assignedVoucher(event);
+    else if (event.type === 'GiftExtended' && voucher !== undefined) voucher = extendedVoucher(voucher, event);
+  }
+  return voucher;
+}
+
 function evolveGift(document: GiftDocument, event: Exclude<Folded, { type: 'GiftsPurchased' }>): GiftDocument {
   const updated_at = event.at;
   switch (event.type) {
@@ -79,10 +97,8 @@ function evolveGift(document: GiftDocument, event: Exclude<Folded, { type: 'Gift
       if (redemption?.id !== event.data.redemption_id) throw new Error(`redemption ${event.data.redemption_id} is not the latest`);
       return { ...document, redemption: { ...redemption, redeemed: false, updated_at }, updated_at };
     }
-    case 'VoucherAssigned': {
-      const { voucher_id: id, code, pin, segment_id, expires_at } = event.data;
-      return copyWith(document, { voucher: { id, code, pin, segment_id, expires_at, created_at: event.at }, updated_at });
-    }
+    case 'VoucherAssigned':
+      return copyWith(document, { voucher: assignedVoucher(event), updated_at });
     case 'GiftCancelled':
       return copyWith(document, { cancelled: true, updated_at });
     case 'GiftReassigned': {
@@ -90,9 +106,8 @@ function evolveGift(document: GiftDocument, event: Exclude<Folded, { type: 'Gift
       return copyWith(kept, { receiver: event.data.receiver, reassigned_at: event.at, updated_at });
     }
     case 'GiftExtended': {
-      const { expires_on, voucher_expires_at } = event.data;
-      const extended: GiftDocument = copyWith(document, { expires_on, updated_at });
-      return document.voucher === undefined || voucher_expires_at === null ? extended : { ...extended, voucher: { ...document.voucher, expires_at: voucher_expires_at, updated_at } };
+      const extended: GiftDocument = copyWith(document, { expires_on: event.data.expires_on, updated_at });
+      return document.voucher === undefined ? extended : { ...extended, voucher: extendedVoucher(document.voucher, event) };
     }
     default:
       throw new Error(`${(event satisfies never as { type: string }).type} is no event of a gift`);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
+import { positionText } from '../../src/api/positions.js';
 import { codePool } from '../../src/commands/codePool.js';
 import { importCatalogue } from '../../src/commands/import/importCatalogue.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
@@ -38,6 +39,9 @@ async function get(path: string, user = 'ann'): Promise<Reply> {
 
 const claimed = (gift: string, user = 'ann'): Promise<Reply> => get(`/api/v2/gifts/${gift}/voucher/claimed`, user);
 const codeOf = (v1: Reply): string => v1.json.embedded.vouchers[0].code as string;
+/** Imports, and retires what the file names no more. */
+const prune = (file: object): ReturnType<typeof importCatalogue> =>
+  importCatalogue({ events: service.events, hash: service.hash, now: () => new Date().toISOString() }, file, { by: { user: 'cli:test' }, prune: { reason: 'test', yes: false } });
 const EXPIRED = 'gift is expired and cannot be redeemed.';
 
 test('options: the product’s segments, for whoever may look the gift up', async () => {
@@ -299,8 +303,7 @@ test('pool codes: each once, then none; those withdrawn are never given', async 
   refused(await generate('voucher', empty), 422, 'Voucher not available.');
   await service.import({ voucher_codes: [...CATALOGUE.voucher_codes, { segment_id: 'seg-pool', code: 'POOL-0004', pin: '4444' }, { segment_id: 'seg-pool', code: 'POOL-0005', pin: '5555' }] });
   const pruned = { voucher_codes: [...CATALOGUE.voucher_codes, { segment_id: 'seg-pool', code: 'POOL-0005', pin: '5555' }] };
-  const deps = { events: service.events, hash: service.hash, now: () => new Date().toISOString() };
-  assert.equal((await importCatalogue(deps, pruned, { by: { user: 'cli:test' }, prune: { reason: 'test', yes: false } })).events, 1);
+  assert.equal((await prune(pruned)).events, 1);
   const refilled = await eventually(async () => {
     const reply = await generate('voucher', empty);
     return reply.status === 200 ? reply : undefined;
@@ -337,7 +340,7 @@ test('codes that the caller knows to be there are waited for', async () => {
     hold();
     await slow.import({ voucher_codes: gifts.map((_, n) => ({ segment_id: 'seg-pool', code: `LATE-${n}`, pin: '1' })) });
     const token = await slow.userToken('ann');
-    const headers = { 'gift-position': `${slow.events.logId}:${(await slow.events.end()) ?? ''}` };
+    const headers = { 'gift-position': positionText(slow.events.logId, (await slow.events.end()) ?? '') };
     const draw = (gift: string, format: Format): Promise<Reply> => slow.ask('POST', `/api/v2/gifts/${gift}/${format}`, { token, headers, body: {} });
     for (const format of ['voucher', 'voucher/claimed'] as const) refused(await draw(gifts[0] ?? '', format), 503, 'Service unavailable.');
     await free();
@@ -359,8 +362,7 @@ test('a retired segment is neither offered nor used any more, though a product s
   assert.equal(before.json.segment.id, 'seg-going');
 
   const live = [...CATALOGUE.segments, ...segments].filter(({ id }) => id !== 'seg-going');
-  const deps = { events: service.events, hash: service.hash, now: () => new Date().toISOString() };
-  await importCatalogue(deps, { segments: live }, { by: { user: 'cli:test' }, prune: { reason: 'test', yes: false } });
+  await prune({ segments: live });
   await eventually(async () => (await options()).length === 1);
   assert.deepEqual(await options(), ['seg-kept']);
   for (const format of ['voucher', 'voucher/claimed'] as const) refused(await generate(format, has, 'ann', { segmentId: 'seg-going' }), 422, 'Invalid segment.');

@@ -247,12 +247,18 @@ test('the status tells who works, how fast, and of a rebuild under way', async (
   });
 });
 
+/** Readers use what the last release made. */
+async function servesEarlier({ events, store }: { readonly events: EventStore; readonly store: ReadStore }): Promise<void> {
+  const older = { ...GIFTS, version: V - 1 };
+  await store.ensure(older);
+  await store.write([{ collection: older, documents: [], checkpoint: { projection: `gifts@${V - 1}`, position: (await events.end()) ?? '' } }]);
+  await store.activate('gifts', V - 1);
+}
+
 test('the status tells what readers use while a deployed version is built, and who keeps it up to date', async ({ dir }) => {
-  await stores(dir, async ({ events, store }) => {
-    const [older, end] = [{ ...GIFTS, version: V - 1 }, (await events.end()) ?? ''];
-    await store.ensure(older);
-    await store.write([{ collection: older, documents: [], checkpoint: { projection: `gifts@${V - 1}`, position: end } }]);
-    await store.activate('gifts', V - 1);
+  await stores(dir, async (engines) => {
+    const { events, store } = engines;
+    await servesEarlier(engines);
     await putFormer(store, 'transactions', { number: 2_000_003, until: Date.now() + 60_000, release: { number: 1, until: Date.now() + 60_000 } });
     await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u1' });
     const { out } = await gift(dir, ['projections', 'status']);
@@ -291,12 +297,8 @@ async function leadsBeside({ events, store }: { readonly events: EventStore; rea
 
 test('beside a process of the earlier release that leads, the status tells that nobody builds the new version yet, and which processes are to be ended', async ({ dir }) => {
   await stores(dir, async (engines) => {
-    const { events, store } = engines;
-    const [older, end] = [{ ...GIFTS, version: V - 1 }, (await events.end()) ?? ''];
-    await store.ensure(older);
-    await store.write([{ collection: older, documents: [], checkpoint: { projection: `gifts@${V - 1}`, position: end } }]);
-    await store.activate('gifts', V - 1);
-    await store.drop(GIFTS);
+    await servesEarlier(engines);
+    await engines.store.drop(GIFTS);
     await leadsBeside(engines, { ...(gifts as unknown as Projection), version: V - 1, former: [] }, async () => {
       const { out } = await gift(dir, ['projections', 'status']);
       assert.match(out, new RegExp(`^gifts +${V} +no +none .*nobody$`, 'm'));
