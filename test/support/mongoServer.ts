@@ -25,6 +25,8 @@ const START_MS = 60_000;
  * for ever. A MongoDB's single document is written whole or not at all.
  */
 const ONE_AT_A_TIME = '-Dio.netty.eventLoopThreads=1';
+/** It lives for minutes at most: compiling its code further, and collecting in threads of its own, takes more of the processors than it ever gives back. */
+const SHORT_LIFE = '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC';
 /** Java says that it was given options. */
 const TOLD_OPTIONS = 'Picked up JAVA_TOOL_OPTIONS';
 /** It could not take its port, for instance; it stays all the same, and does nothing. */
@@ -68,8 +70,8 @@ export async function startMongo({ durable = false }: { readonly durable?: boole
 
 /** @param port 0 takes a free one. @param dir what it stores stands there, and survives it. */
 async function startOn(port: string, dir: string | undefined): Promise<{ readonly child: ChildProcess; readonly url: string }> {
-  const options = dir === undefined ? process.env : { ...process.env, JAVA_TOOL_OPTIONS: [process.env['JAVA_TOOL_OPTIONS'] ?? '', ONE_AT_A_TIME].join(' ').trim() };
-  const child = spawn(START, [port, ...(dir === undefined ? [] : [dir])], { stdio: ['ignore', 'pipe', 'pipe'], env: options });
+  const options = [process.env['JAVA_TOOL_OPTIONS'] ?? '', SHORT_LIFE, ...(dir === undefined ? [] : [ONE_AT_A_TIME])].join(' ').trim();
+  const child = spawn(START, [port, ...(dir === undefined ? [] : [dir])], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, JAVA_TOOL_OPTIONS: options } });
   const failed = new Promise<never>((_, reject) => {
     createInterface(child.stderr).on('line', (line) => {
       if (line.startsWith(TOLD_OPTIONS)) return;
