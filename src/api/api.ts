@@ -13,7 +13,7 @@ import type { Metrics } from '../metrics/metrics.js';
 import { openTasks } from '../projections/tasks.js';
 import { PROJECTIONS, type ReadModels } from '../readModels.js';
 import type { Resources } from '../resources.js';
-import { standings } from '../standing.js';
+import { standings } from '../standing/standings.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { within } from '../within.js';
 import { twilioCallbacks } from '../workers/notifications/callbacks.js';

@@ -11,7 +11,7 @@ import { seeThrough } from '../projections/seeThrough.js';
 import { LeaseLostError } from '../projections/writer.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { PROJECTIONS } from '../readModels.js';
-import { inTenths } from '../standing.js';
+import { inTenths } from '../standing/standing.js';
 import { commandLineCaller } from './caller.js';
 import { type OpenedStores, withStores } from './engines.js';
 import { reasonOf } from './exports.js';

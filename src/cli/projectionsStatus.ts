@@ -2,7 +2,8 @@
 import { Command } from 'commander';
 import { numberOf, buildText } from '../projections/builds.js';
 import { PROJECTIONS } from '../readModels.js';
-import { type FormerStanding, type ProcessStanding, type ProjectionStanding, type RebuildStanding, type ServedStanding, type Standing, standings } from '../standing.js';
+import type { FormerStanding, ProcessStanding, ProjectionStanding, RebuildStanding, ServedStanding, Standing } from '../standing/standing.js';
+import { standings } from '../standing/standings.js';
 import { withStores } from './engines.js';
 import { jsonLine, printable, tableLines } from './output.js';
 import { type Terminal, writeLines } from './terminal.js';

@@ -8,7 +8,7 @@ import { repair, RepairRefusedError } from '../projections/repair.js';
 import type { RepairOutcome } from '../projections/repairOrders.js';
 import { verifyAll, VerifyInterruptedError, type VerifyOptions, VerifyRefusedError, verifySample } from '../projections/verify.js';
 import { openScratch } from '../scratch.js';
-import { inTenths } from '../standing.js';
+import { inTenths } from '../standing/standing.js';
 import { withStores } from './engines.js';
 import { accessRequest, cliAccess, neededReason } from './exports.js';
 import { jsonLine, printable } from './output.js';

@@ -6,7 +6,7 @@ import type { Asked, RebuildDeps } from '../../projections/rebuild.js';
 import type { Tasks } from '../../projections/tasks.js';
 import type { ProviderSettings } from '../../providerSettings.js';
 import type { ReadModels } from '../../readModels.js';
-import type { Standings } from '../../standing.js';
+import type { Standings } from '../../standing/standings.js';
 import type { GiftRouteDeps } from '../giftDeps.js';
 
 /** What all of them work with. */

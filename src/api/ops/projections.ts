@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { considerate } from '../../projections/pace.js';
 import type { Projection } from '../../projections/projection.js';
 import { PROJECTIONS } from '../../readModels.js';
-import type { ProjectionStanding } from '../../standing.js';
+import type { ProjectionStanding } from '../../standing/standing.js';
 import { HttpError } from '../errors.js';
 import { contextOf } from '../giftDeps.js';
 import type { Call, EarlyCall, Schema } from '../route.js';

@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { gifts } from '../src/projections/gifts.js';
-import type { Projection } from '../src/projections/projection.js';
-import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../src/processors/checkpoint.js';
-import type { RecordedEvent } from '../src/ports/eventStore.js';
-import { type ProcessStanding, standings } from '../src/standing.js';
-import { eventOf, type House, openHouse, phone } from './support/house.js';
-import { buy, installed, settled } from './support/projecting.js';
+import { gifts } from '../../src/projections/gifts.js';
+import type { Projection } from '../../src/projections/projection.js';
+import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../../src/processors/checkpoint.js';
+import type { RecordedEvent } from '../../src/ports/eventStore.js';
+import type { ProcessStanding } from '../../src/standing/standing.js';
+import { standings } from '../../src/standing/standings.js';
+import { eventOf, type House, openHouse, phone } from '../support/house.js';
+import { buy, installed, settled } from '../support/projecting.js';
 
 const test = suite('standing');
 

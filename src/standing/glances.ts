@@ -1,0 +1,124 @@
+/** Glances at who works and how far it is: two of them, some time apart, tell who is alive and how fast things go. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EventStore, Position } from '../ports/eventStore.js';
+import type { ReadStore } from '../ports/readStore.js';
+import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../processors/checkpoint.js';
+import { PROCESS_LEASE } from '../processors/run.js';
+import { keptBuild } from '../projections/builds.js';
+import { leaseState, type LeaseState } from '../projections/lease.js';
+import { checkpointName, type Projection } from '../projections/projection.js';
+import { keeperLease } from '../projections/unkept.js';
+
+/** Two glances so far apart tell who is alive (a lease is renewed once a second) and how fast things go, in ms. */
+const APART_MS = 1_600;
+/** An older glance tells nothing any more: who was alive then may have died since, and must not look alive. In ms. */
+const OLD_MS = 3_000;
+/** Somebody who has looked will look again: for so long glances are had every second, so that the next look need not wait. In ms. */
+const WATCHED_MS = 60_000;
+const GLANCE_MS = 1_000;
+
+/** What one glance has found. */
+interface Glance {
+  /** As `performance.now()` counts. */
+  readonly at: number;
+  /** By name of projection, and `PROCESS_LEASE`. */
+  readonly positions: ReadonlyMap<string, Position | undefined>;
+  /** By name of lease. */
+  readonly leases: ReadonlyMap<string, LeaseState | undefined>;
+}
+
+/** The newest glance, and one some time before it. */
+export interface Glances {
+  readonly seen: Glance;
+  readonly was: Glance;
+}
+
+/** Has glances. */
+export interface Glancing {
+  /** A new one, and one before; takes two seconds unless somebody has looked within the last minute. @throws UnavailableError */
+  two(): Promise<Glances>;
+  close(): Promise<void>;
+}
+
+/** What is looked at. */
+export interface StandingsOptions {
+  readonly events: EventStore;
+  readonly store: ReadStore;
+  readonly projections: readonly Projection[];
+}
+
+/** Makes ready to look. */
+export function glancing({ events, store, projections }: StandingsOptions): Glancing {
+  const leaseNames = ['projector', PROCESS_LEASE, ...projections.map(({ name }) => `rebuild/${name}`)];
+  let glances: Glance[] = [];
+  let watched: { readonly timer: NodeJS.Timeout; until: number } | undefined;
+  let underWay: Promise<void> = Promise.resolve();
+
+  function keep(one: Glance): void {
+    const now = performance.now();
+    glances = [...glances.filter(({ at }) => now - at <= OLD_MS), one];
+  }
+
+  function unwatch(): void {
+    clearInterval(watched?.timer);
+    watched = undefined;
+  }
+
+  function watch(): void {
+    const until = performance.now() + WATCHED_MS;
+    if (watched !== undefined) {
+      watched.until = until;
+      return;
+    }
+    const timer = setInterval(() => {
+      if (watched === undefined || performance.now() > watched.until) unwatch();
+      // An engine that does not answer is met by whoever looks.
+      else underWay = glance().then(keep, () => undefined);
+    }, GLANCE_MS);
+    timer.unref();
+    watched = { timer, until };
+  }
+
+  async function glance(): Promise<Glance> {
+    const positions = new Map<string, Position | undefined>();
+    const keepers: string[] = [];
+    for (const projection of projections) {
+      const { name } = projection;
+      const active = await store.active(name);
+      const kept = await keptBuild(store, projection, active);
+      positions.set(name, await store.checkpoint(checkpointName(kept)));
+      if (active !== undefined && active !== kept.version) keepers.push(keeperLease(name, active));
+    }
+    positions.set(PROCESS_LEASE, await processCheckpoint());
+    const leases = new Map(await Promise.all([...leaseNames, ...keepers].map(async (name) => [name, await leaseState(store.records, name)] as const)));
+    return { at: performance.now(), positions, leases };
+  }
+
+  async function processCheckpoint(): Promise<Position | undefined> {
+    const kept = (await store.records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))?.value;
+    return kept?.logId === events.logId ? kept.position : undefined;
+  }
+
+  return {
+    async two() {
+      watch();
+      const now = performance.now();
+      let was = glances.findLast(({ at }) => now - at >= APART_MS && now - at <= OLD_MS);
+      if (was === undefined) {
+        was = await glance();
+        await sleep(APART_MS);
+      }
+      return { seen: await glance(), was };
+    },
+    async close() {
+      unwatch();
+      await underWay;
+    },
+  };
+}
+
+/** Who has a lease: only if it was renewed in between; null: nobody. */
+export function holderOf(name: string, { seen, was }: Glances): string | null {
+  const [now, then] = [seen.leases.get(name), was.leases.get(name)];
+  return now === undefined || now.holder === null || now.version === then?.version ? null : now.holder;
+}
