@@ -3,6 +3,7 @@ import { type ReservationKind, holderOf } from '../../domain/account.js';
 import { inSlices } from '../../slices.js';
 import type { FaultCollector } from './faults.js';
 import { ARRAY_NAMES, type ArrayName } from './file.js';
+import { checkGivenHashes } from './givenHashes.js';
 import type { LogState } from './logState.js';
 import { type ReferenceInput, checkReferences } from './references.js';
 import { idField } from './shapes.js';
@@ -32,6 +33,7 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
   await inSlices(wanted.clients ?? [], ({ index, secret }) => {
     if (secret === undefined) faults.add('clients', index, '.secret', 'give one of secret and secret_hash');
   });
+  await checkGivenHashes(wanted, faults);
   await inSlices(wanted.payment_methods ?? [], (method) => checkWallet(method, input.log, faults));
   await inSlices(wanted.voucher_codes ?? [], ({ index, id, value }) => {
     const stored = input.log.codes.get(id)?.state;

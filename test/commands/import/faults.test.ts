@@ -18,6 +18,8 @@ async function faultsOf(file: unknown, events = memoryEvents(), prune = false): 
 
 const test = suite('commands/import/faults');
 
+const hashWith = (parameters: string, hash = 'A'.repeat(43)): string => `$argon2id$v=19$${parameters}$c29tZXNhbHRzb21lc2FsdA$${hash}`;
+
 /** The fault that each change of the whole file makes. */
 const CASES: readonly (readonly [fault: string | readonly string[], change: (file: AnyFile) => void])[] = [
   ['products[0].brand_id: no such brand "b9"', (file) => void (file['products']![0]!['brand_id'] = 'b9')],
@@ -60,6 +62,13 @@ const CASES: readonly (readonly [fault: string | readonly string[], change: (fil
   ['users[0].password: give one of password and password_hash', (file) => void (file['users']![0]!['password'] = 'both')],
   ['users[0].password: give one of password and password_hash', (file) => void delete file['users']![0]!['password_hash']],
   ['users[0].password_hash: must be an argon2id hash in the PHC form ($argon2id$v=19$m=…,t=…,p=…$salt$hash)', (file) => void (file['users']![0]!['password_hash'] = 'md5')],
+  ...['m=7,t=1,p=1', 'm=64,t=0,p=1', 'm=64,t=1,p=0', 'm=64,t=1,p=9', 'm=064,t=1,p=1'].map((parameters) =>
+    ['users[0].password_hash: is no whole argon2id hash: nobody could log in by it', (file: AnyFile) => void (file['users']![0]!['password_hash'] = hashWith(parameters))] as const),
+  // Cut short by a character: neither salt nor hash can be read.
+  ['users[0].password_hash: is no whole argon2id hash: nobody could log in by it', (file) => void (file['users']![0]!['password_hash'] = hashWith('m=64,t=1,p=1', 'A'.repeat(25)))],
+  ['clients[0].secret_hash: is no whole argon2id hash: nobody could log in by it', (file) => void (file['clients']![0]!['secret_hash'] = hashWith('m=8,t=1,p=2'))],
+  ...['m=9999999,t=1,p=1', 'm=262145,t=1,p=1', 'm=65536,t=17,p=1', 'm=19456,t=999,p=1'].map((parameters) =>
+    ['users[0].password_hash: costs too much to check: m is at most 262144, m times t at most 1048576', (file: AnyFile) => void (file['users']![0]!['password_hash'] = hashWith(parameters))] as const),
   ['users[1].username: is the same as users[0].username', (file) => void (file['users']![1]!['username'] = 'ＡNN')],
   ['users[1].phone_number: is the same as users[0].phone_number', (file) => void (file['users']![1]!['phone_number'] = '+44 7700 900001')],
   ['users[1].username: must be 1 to 100 characters without control characters, and without spaces at either end or in a row', (file) => void (file['users']![1]!['username'] = ' bob')],
@@ -100,6 +109,13 @@ for (const [fault, change] of CASES) {
     assert.equal(await faultsOf(fileWith(change)), [fault].flat());
   });
 }
+
+test('hashes of other systems are taken as they are', async () => {
+  for (const parameters of ['m=8,t=1,p=1', 'm=65536,t=3,p=4', 'm=262144,t=4,p=1', 'm=4096,t=3,p=255']) {
+    const { unchanged, events } = await importInto(memoryEvents(), fileWith((file) => void (file['users']![0]!['password_hash'] = hashWith(parameters))));
+    assert.ok(events > 0 && unchanged === 0, parameters);
+  }
+});
 
 test('every fault is told at once, in the order of the file, each entry\'s own beside those of what it refers to', async () => {
   const faults = await faultsOf(fileWith((file) => {
