@@ -105,9 +105,12 @@ export function messageEntity({ id, gift, transaction }: JoinedGift): object {
   return { id: gift.message_id, created_at: time, updated_at: time, gift_id: id, message: transaction.message, conversation_id: '', sender_id: transaction.buyer_id };
 }
 
-/** Whether the caller may read the message: sender, owner and, while nobody owns the gift, whoever looks it up (decisions 2). */
+/**
+ * Whether the caller may read the message: sender, owner and, while nobody owns the gift, whoever looks it up (decisions 2). One that was never paid for nobody
+ * else: nobody was told of it, and with a card that is refused anybody could have it told for nothing, of as many numbers as they like, which are somebody's.
+ */
 export function seesMessage({ transaction, owner }: JoinedGift, userId: string): boolean {
-  return owner === undefined || owner === userId || transaction.buyer_id === userId;
+  return owner === userId || transaction.buyer_id === userId || (owner === undefined && transaction.payment === 'charged');
 }
 
 /** Whether the caller may redeem the gift, by today's catalogue: only such callers see its code (decisions 2). */

@@ -239,6 +239,17 @@ test('message: for sender and owner, and for whoever looks while nobody owns it'
   assert.deepEqual([silent.embedded.messages[0].id, silent.embedded.messages[0].message, silent.embedded.messages[0].sender_id], [silent.data.message_id, '', 'ann']);
 });
 
+test('a purchase that is not paid tells nobody which numbers are somebody\'s', async () => {
+  const token = await service.userToken('ann');
+  const body = purchaseOf('latte', [{ phone_number: '07700 900002' }, { phone_number: '07700 900998' }], { message: 'Whose is it?', reference: 'pm_card_visa_chargeDeclined' });
+  const declined = await service.ask('POST', '/api/v2/transactions', { token, body });
+  refused(declined, 402, 'Payment declined.');
+  const { json } = await service.ask('GET', declined.headers.get('location') ?? '', { token });
+  const [bobs, nobodys] = (json.data as Json[]).map(({ id }) => id as string);
+  const messages = async (gift = '', user = ''): Promise<number> => ((await look(gift, user, '?embed[]=message')).json.embedded.messages as Json[]).length;
+  for (const gift of [bobs, nobodys]) assert.deepEqual([await messages(gift, 'ann'), await messages(gift, 'cat')], [1, 0]);
+});
+
 test('a number nobody has: the first who has it later owns the gift, and keeps it when the number moves on', async () => {
   const number = '07700 900055';
   const early = await buyOne(service, 'latte', { phone_number: number });
