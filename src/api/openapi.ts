@@ -3,7 +3,7 @@ import { ERRORS, type ErrorCode } from './errors.js';
 import { componentSchemas, pascalCase } from './openapiSchemas.js';
 import { HEADERS, PARAMETERS, SECURITY_SCHEMES, TAGS, overview } from './openapiTexts.js';
 import { commonErrors } from './pipeline.js';
-import { type Route, type Schema, type SuccessAnswer, takesKeys } from './route.js';
+import { type Route, type Schema, type SuccessAnswer, keptByNobody, takesKeys } from './route.js';
 
 /** What a description says beside the routes. */
 export interface ApiInfo {
@@ -176,8 +176,8 @@ function requestBody(route: Route, body: Schema, reference: Reference): Json {
 const header = (name: keyof typeof HEADERS): Json => ({ $ref: `#/components/headers/${name}` });
 
 /** The headers of every answer of this route. */
-function everyAnswer({ noStore }: Route): Json {
-  return { 'X-Request-Id': header('RequestId'), ...(noStore === true ? { 'Cache-Control': header('CacheControl') } : {}) };
+function everyAnswer(route: Route): Json {
+  return { 'X-Request-Id': header('RequestId'), ...(keptByNobody(route) ? { 'Cache-Control': header('CacheControl') } : {}) };
 }
 
 function responsesOf(route: Route, reference: Reference): Json {

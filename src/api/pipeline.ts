@@ -20,7 +20,7 @@ import { hasLongList, jsonBody } from './json.js';
 import { POSITION_HEADER, type PositionGate } from './positions.js';
 import { listParameter, readQuery } from './query.js';
 import type { RequestState } from './requestState.js';
-import { type Answer, type Call, type Route, type RouteCaller, takesKeys } from './route.js';
+import { type Answer, type Call, type Route, type RouteCaller, keptByNobody, takesKeys } from './route.js';
 import type { RouteHandler } from './router.js';
 import { sendJson, setCommonHeaders } from './send.js';
 import { type Validator, bodyValidator, queryValidator } from './validation.js';
@@ -53,11 +53,12 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
   };
   const underApi = takesKeys(route.path);
   const writes = route.method !== 'GET' && underApi;
+  const noStore = keptByNobody(route);
   return async (ctx, pathParams) => {
     const state = ctx.state as RequestState;
     state.route = route.path;
     state.allow = allow;
-    state.noStore = route.noStore === true;
+    state.noStore = noStore;
     const { authorization } = ctx.headers;
     const principal = deps.recognise(authorization, route.caller) ?? (await deps.authenticate(authorization, route.caller));
     state.principal = principal;

@@ -114,7 +114,7 @@ export interface RouteDescription {
   readonly signature?: { readonly header: string; readonly description: string };
   /** Form-encoded bodies are taken as well (only the token endpoint). */
   readonly formBody?: boolean;
-  /** No answer, be it an error, may be kept by anyone on the way: sent with `Cache-Control: no-store`. */
+  /** No answer, be it an error, may be kept by anyone on the way: sent with `Cache-Control: no-store`. So it is with caller `user` anyway. */
   readonly noStore?: boolean;
   readonly bodyExample?: unknown;
   /** Path parameters with what they mean, for the description. */
@@ -143,3 +143,6 @@ export type Route = RouteDescription & {
 
 /** Whether callers may send an idempotency key and a position with this path: what the service does for its callers and for those who keep it running. */
 export const takesKeys = (path: string): boolean => path.startsWith('/api/v2/') || path.startsWith('/ops/');
+
+/** Whether nobody on the way, nor the caller's own device, may keep what a route answers: what is for one user alone may be a code, a PIN, a message, or the secret of a payment. */
+export const keptByNobody = ({ noStore, caller }: Pick<RouteDescription, 'noStore' | 'caller'>): boolean => noStore === true || caller === 'user';

@@ -161,7 +161,7 @@ test('answers stand with schema, example and headers', () => {
   });
   assert.equal(Object.keys(at(one, 'headers') as object), ['X-Request-Id', 'Location']);
   const renamed = at(operationOf(document, 'patch', '/api/v2/pets/{petId}'), 'responses', '200');
-  assert.equal(Object.keys(at(renamed, 'headers') as object), ['X-Request-Id', 'Gift-Position', 'Idempotent-Replayed']);
+  assert.equal(Object.keys(at(renamed, 'headers') as object), ['X-Request-Id', 'Cache-Control', 'Gift-Position', 'Idempotent-Replayed']);
   assert.equal(at(operationOf(document, 'get', '/g/{shortcode}'), 'responses', '200', 'content'), { 'text/html': { schema: { type: 'string' } } });
 });
 

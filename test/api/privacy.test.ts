@@ -276,6 +276,15 @@ test('messages are shown to sender, owner, and while nobody owns the gift; to ot
   }
 });
 
+test('what is answered to a user alone may be kept by nobody on the way, nor on their own device', async () => {
+  const [gift] = gifts;
+  const again = await service.ask('POST', `/api/v2/gifts/${gift?.id}/voucher/claimed`, { token: await service.userToken('till-a', CLIENT), key: 'privacy-key-voucher-0' });
+  assert.deepEqual([again.status, again.headers.get('idempotent-replayed'), again.headers.get('cache-control')], [200, 'true', 'no-store']);
+  const answers = heard.filter(({ asked }) => /^\w+ \/(?:api\/v2\/(?:gifts|transactions)|ops)\b/.test(asked) && !asked.includes('/nothing'));
+  for (const status of [200, 201, 401, 402, 403, 404, 405, 422]) assert.ok(answers.some(({ reply }) => reply.status === status), String(status));
+  for (const { caller, asked, reply } of answers) assert.equal(reply.headers.get('cache-control'), 'no-store', `${caller} ${asked} ${reply.status}`);
+});
+
 test('codes and pins are shown to who may redeem that very gift; to others never', async () => {
   const assigned = (await classified()).filter(({ event, path }) => event.type === 'VoucherAssigned' && (path === 'code' || path === 'pin'));
   const pool = (await classified()).filter(({ event }) => event.type === 'VoucherCodeAdded').map(({ value }) => value);

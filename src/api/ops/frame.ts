@@ -90,7 +90,6 @@ export function opsRoute(access: AccessRecorder, { roles, personal, watched, unr
     ...(query === undefined ? {} : { query }),
     caller: 'user',
     roles,
-    noStore: true,
     ...(exists === undefined ? { handle: recorded } : { open: async (early) => exists(early).then(() => recorded) }),
     seenAgain: async (call, { request, count }) => access.seen(askerOf(call), request, count),
   };
