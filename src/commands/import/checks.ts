@@ -12,6 +12,9 @@ import { reservedHash, type Wanted, type WantedImport, type WantedPaymentMethod,
 /** An entry must fit into one event, which may have 1,000,000 bytes with its metadata. */
 const MAX_ENTRY_BYTES = 900_000;
 
+/** In histories `cli:` names who worked on the command line, `system:` a part of the service: nobody who logs in may pass for either. */
+const OTHERS_NAMES = /^(?:cli|system):/i;
+
 /** What the checks look at. */
 export interface CheckInput extends ReferenceInput {
   readonly wanted: WantedImport;
@@ -26,7 +29,8 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
   await inSlices(wanted.brands ?? [], ({ index, value }) => {
     if (value.consolidated === 1 && value.consolidated_products.length > 0) faults.add('brands', index, '.consolidated_products', 'must be empty for a consolidated brand');
   });
-  await inSlices(wanted.users ?? [], ({ index, secret, phoneFaulty }) => {
+  await inSlices(wanted.users ?? [], ({ index, id, secret, phoneFaulty }) => {
+    if (OTHERS_NAMES.test(id)) faults.add('users', index, '.id', 'must not begin with cli: or system:, by which histories name who is no user');
     if (secret === undefined) faults.add('users', index, '.password', 'give one of password and password_hash');
     if (phoneFaulty) faults.add('users', index, '.phone_number', 'is not a valid phone number');
   });

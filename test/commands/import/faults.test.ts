@@ -78,6 +78,11 @@ const CASES: readonly (readonly [fault: string | readonly string[], change: (fil
   ['users[1].locale: must be a language tag such as en-GB', (file) => void (file['users']![1]!['locale'] = 'English')],
   ['clients[0].id: must be 1 to 64 of A-Z a-z 0-9 _ . : @ ~ - and begin with a letter, a digit or _', (file) => void (file['clients']![0]!['id'] = 'u/2')],
   ['clients[0].id: must be 1 to 64 of A-Z a-z 0-9 _ . : @ ~ - and begin with a letter, a digit or _', (file) => void (file['clients']![0]!['id'] = 'u'.repeat(65))],
+  ...['cli:root@till-7', 'system:payment-provider', 'CLI:root@till-7'].map((id) =>
+    ['users[1].id: must not begin with cli: or system:, by which histories name who is no user', (file: AnyFile) => {
+      file['users']![1]!['id'] = id;
+      file['payment_methods']![1]!['users'] = ['u1'];
+    }] as const),
   ['users[1].device_tokens: must be a list', (file) => void (file['users']![1]!['device_tokens'] = 'token')],
   ['clients[0].users[0]: no such user "u9"', (file) => void (file['clients']![0]!['users'] = ['u9'])],
   ['clients[0].secret: give one of secret and secret_hash', (file) => void delete file['clients']![0]!['secret_hash']],
