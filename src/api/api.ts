@@ -66,6 +66,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
   const auth = open.add(
     createAuth({
       accounts: models.accounts,
+      log: engines.events,
       records: engines.store.records,
       tokenKeys: options.tokenKeys,
       hash,

@@ -1,5 +1,6 @@
 /** Authentication put together: tokens, sessions, throttling and the token endpoint. */
 import type { KeyedHash } from '../../domain/keyedHash.js';
+import type { EventStore } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
 import type { AccountDocument } from '../../projections/accounts.js';
 import type { ReadModel } from '../../projections/readModel.js';
@@ -18,6 +19,8 @@ import { throttle } from './throttle.js';
 /** What authentication needs. */
 export interface AuthOptions {
   readonly accounts: ReadModel<AccountDocument>;
+  /** What they are made from: whoever is to get tokens is looked up there, too. */
+  readonly log: Pick<EventStore, 'read'>;
   /** Sessions and counters stand here. */
   readonly records: Records;
   /** Secret. Each at least 32 bytes; the first signs, all verify. */
@@ -46,7 +49,7 @@ export function createAuth(options: AuthOptions): Auth {
   const { records, hash, ttl, now = Date.now } = options;
   const address = callerAddress(options.trustedProxies);
   const tokens = accessTokens(options.tokenKeys, now);
-  const accountsNow = accounts(options.accounts, now);
+  const accountsNow = accounts({ model: options.accounts, log: options.log }, now);
   const allSessions = sessions({ records, tokens, hash, ttl, now });
   const counters = throttle(records, hash, now);
   const checker = passwords();

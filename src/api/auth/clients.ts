@@ -36,11 +36,11 @@ export function clientAuthentication(options: { accounts: Accounts; passwords: P
   return {
     async authenticate({ id, secrets }, address) {
       const client = await accounts.client(id);
-      if (client !== undefined && client.active && secrets.some((secret) => isRemembered(nameOf(client, secret)))) return client;
+      if (client !== undefined && client.active && secrets.some((secret) => isRemembered(nameOf(client, secret))) && (await accounts.isCurrent(client))) return client;
       let right: string | undefined;
       const succeeded = await throttle.attempt({ address }, async (reserve) => {
         right = await passwords.verify(client?.secret_hash, secrets, reserve);
-        return right !== undefined && client?.active === true;
+        return right !== undefined && client?.active === true && accounts.isCurrent(client);
       });
       if (!succeeded || client === undefined || right === undefined) throw authenticationFailed();
       remembered.set(nameOf(client, right), now());

@@ -52,7 +52,7 @@ export function grants(deps: {
       // An inactive user's right password counts as a wrong one, else the counters would tell it.
       const right = await throttle.attempt(
         { address, usernameHash },
-        async (reserve) => (await passwords.verify(user?.password_hash, [password], reserve)) !== undefined && user?.active === true,
+        async (reserve) => (await passwords.verify(user?.password_hash, [password], reserve)) !== undefined && user?.active === true && accounts.isCurrent(user),
       );
       if (!right || user === undefined) throw authenticationFailed();
       if (!mayLogIn(client, user.id)) throw new HttpError('forbidden');
@@ -63,7 +63,8 @@ export function grants(deps: {
       const client = await clients.authenticate(credentials, address);
       const pair = await sessions.refresh(refreshToken, client.id, async (session) => {
         const user = session.user === null ? undefined : await accounts.user(session.user);
-        return standing(session, client, user) !== undefined && session.user !== null && mayLogIn(client, session.user);
+        if (user === undefined || standing(session, client, user) === undefined || !mayLogIn(client, user.id)) return false;
+        return accounts.isCurrent(user);
       });
       if (pair === undefined) throw authenticationFailed();
       return pair;

@@ -1,6 +1,10 @@
 /** Who stands behind a session: its client and user, as long as nothing has happened to them since it began. */
-import type { AccountDocument, ClientDocument, UserDocument } from '../../projections/accounts.js';
+import { accountStream } from '../../domain/account.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { type AccountDocument, type ClientDocument, type UserDocument, accountsProjection } from '../../projections/accounts.js';
 import type { ReadModel } from '../../projections/readModel.js';
+import { within } from '../../within.js';
 import { FRESH_MS, type FreshCache, freshCache } from './freshCache.js';
 import type { Session } from './rotation.js';
 
@@ -16,6 +20,12 @@ export interface Accounts {
   user(id: string): Promise<UserDocument | undefined>;
   /** Whose name it is, by the name's HMAC. */
   userNamed(usernameHash: string): Promise<UserDocument | undefined>;
+  /**
+   * Whether the log holds nothing against the account as it was looked up: another secret, a disabling. Asked before tokens are handed out, once the caller has
+   * proved to be it: while nobody keeps the read model up to date, whoever was disabled could go on for as long as they liked. Where the log can't be reached
+   * within a second the model must do: nobody can be disabled there then either.
+   */
+  isCurrent(document: UserDocument | ClientDocument): Promise<boolean>;
   /** Who stands behind the session, as far as memory knows; `undefined`: ask `behind`. */
   known(session: Session): Standing | undefined;
   /** Who stands behind the session, as of `FRESH_MS` ago at most; `undefined` when one of them is inactive or has other credentials than when it began. */
@@ -23,12 +33,21 @@ export interface Accounts {
 }
 
 const NOBODY = { value: undefined };
+/** The log is waited for so long, milliseconds: while it hangs people still log in. */
+const LOG_MS = 1_000;
 const CACHED = 10_000;
 /** No account has a longer id, so a longer one is not looked up. */
 const MAX_ID_LENGTH = 64;
 
-/** The accounts of the read model. `now`: milliseconds. */
-export function accounts(model: ReadModel<AccountDocument>, now: () => number): Accounts {
+/** What accounts are looked up in. */
+export interface AccountSources {
+  readonly model: ReadModel<AccountDocument>;
+  /** What the model is made from. */
+  readonly log: Pick<EventStore, 'read'>;
+}
+
+/** The accounts. `now`: milliseconds. */
+export function accounts({ model, log }: AccountSources, now: () => number): Accounts {
   const client = async (id: string): Promise<ClientDocument | undefined> => {
     const document = id.length > MAX_ID_LENGTH ? undefined : await model.get(`client-${id}`);
     return document?.entry === 'client' ? document : undefined;
@@ -45,6 +64,18 @@ export function accounts(model: ReadModel<AccountDocument>, now: () => number): 
     async userNamed(usernameHash) {
       const name = await model.get(`username-${usernameHash}`);
       return name?.entry === 'username' && name.user_id !== null ? user(name.user_id) : undefined;
+    },
+    async isCurrent(document) {
+      const stream = accountStream(document.entry, document.id);
+      const events = await within(log.read(stream), LOG_MS, () => []).catch((error: unknown) => {
+        if (error instanceof UnavailableError) return [];
+        throw error;
+      });
+      let present: AccountDocument | undefined;
+      for (const event of events) if (accountsProjection.types.includes(event.type)) present = accountsProjection.evolve(present, event, stream, 0);
+      const { active, ...account } = (present ?? document) as UserDocument | ClientDocument;
+      // Not the credential's number: another release may count it in another way in the read model that serves.
+      return active && secretOf(account) === secretOf(document);
     },
     known(session) {
       const itsClient = clients.peek(session.client);
@@ -63,6 +94,9 @@ export function standing(session: Session, client: ClientDocument | undefined, u
   if (session.user === null) return { client };
   return user?.active === true && user.credential === session.userCredential ? { client, user } : undefined;
 }
+
+const secretOf = (account: Pick<UserDocument, 'entry' | 'password_hash'> | Pick<ClientDocument, 'entry' | 'secret_hash'>): string =>
+  account.entry === 'user' ? account.password_hash : account.secret_hash;
 
 async function looked<V>(cache: FreshCache<V>, key: string): Promise<V> {
   const fresh = cache.peek(key);

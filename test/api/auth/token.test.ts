@@ -12,6 +12,8 @@ import { throttle } from '../../../src/api/auth/throttle.js';
 import { HttpError } from '../../../src/api/errors.js';
 import type { Route, RouteCaller } from '../../../src/api/route.js';
 import { httpApplication } from '../../../src/api/server.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { type MemoryEvents, memoryEvents } from '../../support/memoryEvents.js';
 import { type Clock, type MemoryAccounts, type MemoryRecords, PASSWORD, SECRET, TOKEN_KEY, clockAt, hash, memoryRecords, someAccounts } from './support.js';
 
 interface Answered {
@@ -31,7 +33,7 @@ interface Process {
   opens(accessToken: string | undefined, need?: RouteCaller): Promise<number>;
 }
 
-const test = suite<{ clock: Clock; records: MemoryRecords; accounts: MemoryAccounts; here: Process; there: Process; lines: string[] }>('tokens over HTTP');
+const test = suite<{ clock: Clock; records: MemoryRecords; accounts: MemoryAccounts; log: MemoryEvents; here: Process; there: Process; lines: string[] }>('tokens over HTTP');
 const ttl = { access: 900, refresh: 30 * 86_400, session: 90 * 86_400 };
 
 function probe(need: RouteCaller): Route {
@@ -55,7 +57,7 @@ async function send(server: Server, method: string, path: string, headers: Recor
   });
 }
 
-async function start(parts: { clock: Clock; records: MemoryRecords; accounts: MemoryAccounts; lines: string[] }): Promise<Process> {
+async function start(parts: { clock: Clock; records: MemoryRecords; accounts: MemoryAccounts; log: MemoryEvents; lines: string[] }): Promise<Process> {
   const auth = createAuth({ ...parts, now: parts.clock.now, tokenKeys: [TOKEN_KEY], hash, ttl, trustedProxies: ['127.0.0.0/8'] });
   const logger = pino({ level: 'trace' }, { write: (line: string) => parts.lines.push(line) });
   const app = httpApplication([...auth.routes, probe('any'), probe('user'), probe('none')], {
@@ -91,7 +93,7 @@ async function start(parts: { clock: Clock; records: MemoryRecords; accounts: Me
 
 test.before.each(async (context) => {
   const clock = clockAt();
-  const parts = { clock, records: memoryRecords(clock.now), accounts: await someAccounts(), lines: [] };
+  const parts = { clock, records: memoryRecords(clock.now), accounts: await someAccounts(), log: memoryEvents(), lines: [] };
   Object.assign(context, parts, { here: await start(parts), there: await start(parts) });
 });
 
@@ -366,6 +368,40 @@ for (const [what, id, change] of endings) {
     assert.is((await there.refresh(others.refresh_token, 'other')).status, 200);
   });
 }
+
+for (const [what, stream, added, change] of [
+  ['a new password', 'user-ada', 'UserAdded', { type: 'UserChanged', data: { password_hash: 'another' } }],
+  ['disabling the user', 'user-ada', 'UserAdded', { type: 'UserChanged', data: { active: false } }],
+  ['pruning the user', 'user-ada', 'UserAdded', { type: 'UserRetired', data: { reason: 'left' } }],
+  ['disabling the client', 'client-app', 'ClientAdded', { type: 'ClientChanged', data: { active: false } }],
+  ['a new client secret', 'client-app', 'ClientAdded', { type: 'ClientChanged', data: { secret_hash: 'another' } }],
+] as const) {
+  test(`${what} hands out no more tokens, whether the read model has heard of it or not`, async ({ here, accounts, log }) => {
+    const { entry: _entry, credential: _credential, ...data } = accounts.documents.get(stream) as UserDocument;
+    log.given(stream, { type: added, data });
+    const client = await here.clientToken();
+    const login = (await here.login()).body;
+    const next = (await here.refresh(login.refresh_token)).body;
+    log.given(stream, change);
+    failed(await here.refresh(next.refresh_token));
+    failed(await here.token({ grant_type: 'password', username: 'ada', password: stream === 'user-ada' ? PASSWORD : 'wrong' }, { Authorization: `Bearer ${client}` }));
+    if (stream === 'client-app') failed(await here.token({ grant_type: 'client_credentials', client_id: 'app', client_secret: SECRET }));
+    assert.is((await here.login('bob', PASSWORD, 'other')).status, 200);
+  });
+}
+
+test('where the log can\'t be reached, or hangs, the read model alone says who may log in', async ({ here, log }) => {
+  const client = await here.clientToken();
+  const down = async (): Promise<never> => {
+    throw new UnavailableError('the log is down');
+  };
+  for (const read of [down, () => new Promise<never>(() => undefined)]) {
+    log.read = read;
+    const login = await here.token({ grant_type: 'password', username: 'ada', password: PASSWORD }, { Authorization: `Bearer ${client}` });
+    assert.is(login.status, 200);
+    assert.is((await here.refresh(login.body.refresh_token)).status, 200);
+  }
+});
 
 test('a remembered client secret is forgotten with its credentials, and after some minutes', async ({ here, accounts, clock, records }) => {
   await here.clientToken();
