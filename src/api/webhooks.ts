@@ -13,8 +13,8 @@ import type { Answer, Call, Route, Schema } from './route.js';
 export interface WebhookDeps {
   readonly events: EventStore;
   readonly read: EventReader;
-  readonly questions: Pick<PaymentQuestions, 'transactionOf'>;
-  /** No money is moved here. */
+  readonly questions: Pick<PaymentQuestions, 'transactionOf' | 'givenBackByOthers'>;
+  /** No money is moved here, so no ledger knows more than what is told. */
   readonly simulated: boolean;
   readonly logger: Logger;
   /** The present, ISO 8601, UTC. */
@@ -100,14 +100,15 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
         const transactionId = message.transactionId ?? (await deps.questions.transactionOf(message.paymentId));
         // Another system's metadata may name something of its own.
         if (transactionId === undefined || !TRANSACTION_ID.test(transactionId)) return ignored(message, 'no transaction named');
-        const outcome = await notePaymentNews(deps.events, transactionId, message.news, {
+        const context = {
           commandId: `stripe-${message.id}`,
           correlationId: call.requestId,
           requestId: call.requestId,
           by: { user: PROVIDER_USER },
-          ...(deps.simulated ? { simulated: true } : {}),
+          ...(deps.simulated ? { simulated: true as const } : {}),
           now: deps.now(),
-        });
+        };
+        const outcome = await notePaymentNews(deps.events, transactionId, message.news, context, deps.simulated ? undefined : deps.questions);
         if (outcome === 'foreign') return ignored(message, 'no transaction of ours');
         return { status: 200, body: { received: true, outcome } };
       },

@@ -1,10 +1,11 @@
 /** NotePaymentNews: what the payment provider tells by itself goes into the transaction's stream, once. */
 import { fold } from '../domain/decider.js';
-import { decideNews, type PaymentNews } from '../domain/paymentNews.js';
-import { purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import { decideNews, type PaymentNews, unsureCharge } from '../domain/paymentNews.js';
+import { type MadePurchase, purchaseAggregate, transactionStream } from '../domain/purchase.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { handle } from './handle.js';
+import type { PaymentQuestions } from './paymentAction.js';
 
 /** What came of it: `recorded` now; `known`: nothing new in it; `foreign`: no transaction of ours. */
 export type NewsOutcome = 'recorded' | 'known' | 'foreign';
@@ -14,17 +15,33 @@ export const PROVIDER_USER = 'system:payment-provider';
 
 class Foreign extends Error {}
 
-/** Notes the news. @throws UnavailableError; ConflictError after many lost races */
-export async function notePaymentNews(events: EventStore, transactionId: string, news: PaymentNews, context: CommandContext): Promise<NewsOutcome> {
+/**
+ * Notes the news. `questions`: to whom the provider's ledger is open; absent where there is none, and news say all that can be known.
+ * @throws UnavailableError, also where the provider must be asked and can't be; ConflictError after many lost races
+ */
+export async function notePaymentNews(
+  events: EventStore,
+  transactionId: string,
+  news: PaymentNews,
+  context: CommandContext,
+  questions?: Pick<PaymentQuestions, 'givenBackByOthers'>,
+): Promise<NewsOutcome> {
   try {
-    const { own, replayed } = await handle(events, transactionStream(transactionId), context, (history) => {
+    const { own, replayed } = await handle(events, transactionStream(transactionId), context, async (history) => {
       const state = fold(purchaseAggregate, history);
       if (state.status === 'none') throw new Foreign();
-      return decideNews(state, news);
+      return decideNews(state, questions === undefined ? news : await madeSure(state, news, questions));
     });
     return own.length > 0 && !replayed ? 'recorded' : 'known';
   } catch (error) {
     if (error instanceof Foreign) return 'foreign';
     throw error;
   }
+}
+
+/** Messages come late, and a total of an hour ago may hold what has failed since: then the provider's own list says what was given back there. */
+async function madeSure(state: MadePurchase, news: PaymentNews, questions: Pick<PaymentQuestions, 'givenBackByOthers'>): Promise<PaymentNews> {
+  if (news.kind !== 'refunded' && news.kind !== 'refund failed') return news;
+  const charge = unsureCharge(state, news);
+  return charge === undefined ? news : { ...news, others: await questions.givenBackByOthers(news.provider, charge) };
 }

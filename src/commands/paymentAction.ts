@@ -2,10 +2,12 @@
 import type { Bus } from '../ports/bus.js';
 import { DeadlineError, NoRespondersError, RemoteError } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { type Check, checks, isTrouble, SUBJECTS, type Trouble } from '../workers/messages.js';
+import { type Check, checks, isTrouble, type RefundLookup, SUBJECTS, type Trouble } from '../workers/messages.js';
 
 /** How long the provider may take, milliseconds. */
 const ANSWER_MS = 10_000;
+/** None of ours, asked for at no time: whoever looks it up is told of all that are not ours. */
+const NO_REFUND = { refund_id: 'none', attempt: 1, started_at: new Date(0).toISOString() };
 
 /** Asks the payment provider on behalf of a request. */
 export interface PaymentQuestions {
@@ -16,6 +18,8 @@ export interface PaymentQuestions {
   action(transactionId: string, paymentId: string): Promise<{ readonly clientSecret: string; readonly waiting: boolean } | undefined>;
   /** The transaction that a payment of the provider's belongs to; `undefined`: none that this provider knows of. @throws UnavailableError when the provider can't be asked */
   transactionOf(paymentId: string): Promise<string | undefined>;
+  /** Pence of a charge that were given back at the provider so far, and not by us. @throws UnavailableError when the provider can't be asked */
+  givenBackByOthers(provider: string, chargeId: string): Promise<number>;
 }
 
 /** Questions asked over the bus. */
@@ -48,6 +52,10 @@ export function paymentQuestions(bus: Bus): PaymentQuestions {
     async transactionOf(payment_id) {
       const reply = await ask(SUBJECTS.findPayment, { payment_id }, checks.paymentSearchReply);
       return reply.outcome === 'unknown' ? undefined : reply.transaction_id;
+    },
+    async givenBackByOthers(provider, charge_id) {
+      const reply = await ask(SUBJECTS.lookUpRefund, { ...NO_REFUND, provider, charge_id } satisfies RefundLookup, checks.refundLookupReply);
+      return reply.outcome === 'never' ? (reply.others ?? 0) : 0;
     },
   };
 }

@@ -7,10 +7,10 @@ import { failRefund, givenBack, lateChargeRefundId, refundLateCharge } from './r
 export type PaymentNews = { readonly provider: string } & (
   | { readonly kind: 'succeeded'; readonly charge_id: string; readonly amount: number }
   | { readonly kind: 'failed'; readonly charge_id: string; readonly code: string }
-  /** `total`: all of this charge that has been given back so far. */
-  | { readonly kind: 'refunded'; readonly charge_id: string; readonly total: number }
-  /** One of ours, which the provider had taken on. */
-  | { readonly kind: 'refund failed'; readonly refund_id: string; readonly attempt: number; readonly refund_ref: string; readonly code: string }
+  /** `total`: all of this charge that had been given back by then. `others`: all of it that was not given back by us, where the provider was asked (`unsureCharge`). */
+  | { readonly kind: 'refunded'; readonly charge_id: string; readonly total: number; readonly others?: number }
+  /** One of ours, which the provider had taken on. `others`: as above. */
+  | { readonly kind: 'refund failed'; readonly refund_id: string; readonly attempt: number; readonly refund_ref: string; readonly code: string; readonly others?: number }
   | { readonly kind: 'dispute opened'; readonly charge_id: string; readonly dispute_id: string; readonly amount: number; readonly reason: string }
   | { readonly kind: 'dispute closed'; readonly charge_id: string; readonly dispute_id: string; readonly amount: number; readonly reason: string; readonly outcome: 'won' | 'lost' }
 );
@@ -25,13 +25,15 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
     case 'failed':
       return failAuthentication(state, { provider, payment_id: news.charge_id, code: news.code });
     case 'refunded': {
-      const { charge_id, total } = news;
+      const { charge_id, total, others } = news;
       if (state.status === 'declined' || boughtNothing(state, charge_id)) return [];
-      return noteProviderRefund(money, { provider, charge_id, total, ours: givenBack(state.refunds, charge_id) });
+      return noteProviderRefund(money, { provider, charge_id, total, ours: others === undefined ? givenBack(state.refunds, charge_id) : total - others });
     }
     case 'refund failed': {
-      const { refund_id, attempt, refund_ref, code } = news;
-      return failRefund(state.refunds.get(refund_id), { attempt, provider, refund_ref, code });
+      const { others } = news;
+      const charge_id = unsureCharge(state, news);
+      // What somebody gave back in its place, before we heard that it had failed, was taken for it.
+      return [...failed(state, news), ...(charge_id === undefined || others === undefined ? [] : noteProviderRefund(money, { provider, charge_id, total: others, ours: 0 }))];
     }
     case 'dispute opened': {
       const { charge_id, dispute_id, amount, reason } = news;
@@ -47,6 +49,25 @@ export function decideNews(state: MadePurchase, news: PaymentNews): PurchaseEven
     default:
       return news satisfies never;
   }
+}
+
+/**
+ * The charge of which the news don't say by themselves what was given back by others than us: a total that holds more than we know of may hold an attempt of ours that was refused or has
+ * failed since; and until an attempt is heard to have failed, another refund of its amount is taken for it.
+ */
+export function unsureCharge(state: MadePurchase, news: PaymentNews): string | undefined {
+  if (news.kind === 'refund failed') {
+    const refund = state.refunds.get(news.refund_id);
+    return refund !== undefined && 'started' in refund && failed(state, news).length > 0 ? refund.started.charge_id : undefined;
+  }
+  if (news.kind !== 'refunded' || state.status === 'declined' || boughtNothing(state, news.charge_id)) return undefined;
+  const { charge_id, total } = news;
+  const doubtful = [...state.refunds.values()].some((refund) => 'started' in refund && refund.started.charge_id === charge_id && (refund.status === 'refused' || refund.started.attempt > 1));
+  return doubtful && total > givenBack(state.refunds, charge_id) + lateMoneyOf(state).refunded.total ? charge_id : undefined;
+}
+
+function failed({ refunds }: MadePurchase, { provider, refund_id, attempt, refund_ref, code }: Extract<PaymentNews, { kind: 'refund failed' }>): PurchaseEvent[] {
+  return failRefund(refunds.get(refund_id), { attempt, provider, refund_ref, code });
 }
 
 /** Whether it is another charge than the one that paid: that is given back whole, and no gift depends on it. */

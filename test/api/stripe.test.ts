@@ -220,6 +220,35 @@ test('a refund that Stripe took on and could not deliver is parked, once', async
   assert.deepEqual((await types(id)).slice(-3), ['RefundStarted', 'GiftsRefunded', 'RefundFailed']);
 });
 
+/** A refund of the first gift, which Stripe has taken on and could not deliver. @returns how Stripe tells that */
+async function undelivered(id: string, gifts: readonly string[]): Promise<object> {
+  const refund_id = `undelivered-${id}`;
+  await service.events.append(`transaction-${id}`, [eventOf('RefundRequested', { refund_id, gift_ids: gifts.slice(0, 1), voided: false, reason: 'x' })], 'any');
+  await until(async () => (await types(id)).includes('GiftsRefunded'));
+  const made = stripe.refunds.find(({ metadata }) => metadata['refund_id'] === refund_id);
+  Object.assign(made ?? {}, { status: 'failed' });
+  return stripeMessage('refund.failed', { ...made, failure_reason: 'lost_or_stolen_card' });
+}
+
+test('what is told late of a refund that could not be delivered is no refund by hand', async () => {
+  const { id, gifts, intent } = await bought(1);
+  assert.equal(await tell(await undelivered(id, gifts)), 'recorded');
+  assert.equal(await tell(refunded(intent, intent.amount)), 'known');
+  stripe.refundByHand(intent.id, intent.amount);
+  assert.equal(await tell(refunded(intent, intent.amount)), 'recorded');
+});
+
+test('a refund by hand that was told before the failure of ours is noted with that, and costs no other gift', async () => {
+  const { id, gifts, intent } = await bought(2);
+  const failure = await undelivered(id, gifts);
+  stripe.refundByHand(intent.id, 350);
+  assert.equal(await tell(refunded(intent, 350)), 'known');
+  assert.equal(await tell(failure), 'recorded');
+  await until(async () => (await types(id)).includes('ProviderRefundSettled'));
+  assert.deepEqual((await types(id)).slice(-3), ['RefundFailed', 'RefundedAtProvider', 'ProviderRefundSettled']);
+  assert.equal(await statusOf(gifts[1] ?? ''), 'sent');
+});
+
 test('a dispute that was prevented has cost the money: its gifts stay blocked', async () => {
   const { id, intent } = await bought(1);
   const about = (kind: 'created' | 'closed', status: string): object => dispute(kind, intent, { disputeId: `dp_prevented_${id}`, status });

@@ -28,7 +28,7 @@ function open(options: { readonly read?: Parameters<typeof webhookRoutes>[0]['re
   const [route] = webhookRoutes({
     events,
     read: options.read ?? stripeEvents(SECRET, 'simulated'),
-    questions: { transactionOf: options.transactionOf ?? (async () => undefined) },
+    questions: { transactionOf: options.transactionOf ?? (async () => undefined), givenBackByOthers: async () => 0 },
     simulated: true,
     logger: pino({ level: 'info' }, { write: (line: string) => void lines.push(line) }),
     now: () => '2026-03-01T09:00:00.000Z',
@@ -146,6 +146,8 @@ test('asking the provider: what it says, or that it cannot be asked', async () =
   const found = answering(async () => ({ outcome: 'action', client_secret: 's', waiting: true }));
   assert.deepEqual(await found.action('t', 'p'), { clientSecret: 's', waiting: true });
   assert.equal(await answering(async () => ({ outcome: 'found', transaction_id: 't' })).transactionOf('p'), 't');
+  const others = async (reply: object): Promise<number> => answering(async () => reply).givenBackByOthers('stripe', 'p');
+  assert.deepEqual([await others({ outcome: 'never', others: 5 }), await others({ outcome: 'never' }), await others({ outcome: 'refused', provider: 'stripe', code: 'x', simulated: false })], [5, 0, 0]);
   const unknown = answering(async () => ({ outcome: 'unknown' }));
   assert.deepEqual([await unknown.action('t', 'p'), await unknown.transactionOf('p')], [undefined, undefined]);
   for (const trouble of [{ outcome: 'later', after_ms: 1, held: false, cause: 'busy' }, { outcome: 'impossible', cause: 'no' }]) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import type { LateMoneyEvent } from '../../src/domain/lateMoney.js';
 import { lateMoneySteps, settleDispute, settleProviderRefund } from '../../src/domain/lateMoney.js';
-import { decideNews, type PaymentNews } from '../../src/domain/paymentNews.js';
+import { decideNews, type PaymentNews, unsureCharge } from '../../src/domain/paymentNews.js';
 import {
   failAuthentication, type GiftsPurchased, lateMoneyOf, leftOfCharge, type MadePurchase, type Purchase, purchaseAggregate, type PurchaseEvent, requireAuthentication,
 } from '../../src/domain/purchase.js';
@@ -138,6 +138,27 @@ test('a refund that the provider refused is none of ours, until it is tried agai
   assert.deepEqual([outside(ours, noted), outside(ours, refused, noted)], [true, true]);
   assert.deepEqual([outside(noted, ours), outside(ours, noted, refused), outside(ours, refused, noted, again)], [undefined, undefined, undefined], 'what came before its last event is not it');
   assert.equal(outside({ type: 'RefundStarted', data: { ...data, charge_id: 'pi_2' } }, noted), undefined);
+});
+
+test('a total that may hold what was refused, or a failure that may have hidden what was not ours: the provider is asked', () => {
+  const data = { refund_id: 'r', attempt: 1, gift_ids: ['g'], kept: {}, amount: 350, provider, charge_id: 'pi_1', payment_reference: 'pm' };
+  const ours: PurchaseEvent = { type: 'RefundStarted', data };
+  const delivered: PurchaseEvent = { type: 'GiftsRefunded', data: { refund_id: 'r', attempt: 1, gift_ids: ['g'], amount: 350, provider, refund_ref: 're_1' } };
+  const undelivered: PurchaseEvent = { type: 'RefundFailed', data: { refund_id: 'r', attempt: 1, gift_ids: ['g'], amount: 350, provider, refund_ref: 're_1', code: 'lost_card' } };
+  const again: PurchaseEvent = { type: 'RefundStarted', data: { ...data, attempt: 2 } };
+  const noted: PurchaseEvent = { type: 'RefundedAtProvider', data: { provider, charge_id: 'pi_1', amount: 350, total: 350 } };
+  const asks = (news: PaymentNews, ...events: PurchaseEvent[]): unknown => unsureCharge(after(charged, ...events).state, news);
+  assert.deepEqual([asks(refunded(350)), asks(refunded(350), ours), asks(refunded(700), ours), asks(refunded(700), ours, delivered)], [undefined, undefined, undefined, undefined], 'nothing of ours is in doubt');
+  assert.deepEqual([asks(refunded(350), ours, delivered, undelivered), asks(refunded(700), ours, delivered, undelivered, again)], ['pi_1', 'pi_1']);
+  assert.deepEqual([asks(refunded(350), ours, delivered, undelivered, noted), asks(refunded(350), ours, delivered, undelivered, again)], [undefined, undefined], 'it is known');
+  assert.deepEqual([asks(refunded(350, 'pi_2'), ours, undelivered), unsureCharge(after(declined).state, refunded(350)), asks(failed(), ours)], [undefined, undefined, undefined]);
+  after(charged, ours, delivered, undelivered).hears({ provider, kind: 'refunded', charge_id: 'pi_1', total: 350, others: 0 }).then();
+
+  const news: PaymentNews = { provider, kind: 'refund failed', refund_id: 'r', attempt: 1, refund_ref: 're_1', code: 'lost_card' };
+  assert.deepEqual([asks(news, ours, delivered), asks(news, ours, delivered, undelivered), asks(news)], ['pi_1', undefined, undefined]);
+  after(charged, ours, delivered).hears({ ...news, others: 0 }).then(undelivered);
+  after(charged, ours, delivered).hears({ ...news, others: 350 }).then(undelivered, noted);
+  after(charged, ours, delivered, noted).hears({ ...news, others: 350 }).then(undelivered);
 });
 
 test('a dispute begins and ends once, in whatever order it is told', () => {
