@@ -42,8 +42,8 @@ export function reactToRefund(work: RefundWork | undefined, event: RefundTrigger
       // Who asked for it goes on; one that nobody asked for begins here.
       return work === undefined ? opened(refundId, transactionId, seen) : { work: { ...work, last: seen }, intents: [] };
     case 'RefundRefused':
-      // It is open until it is parked: a person must see to it.
-      return { work: { ...work, transactionId, last: seen }, intents: [] };
+      // It is open until it is parked: a person must see to it. Who asked parks it; where it had been given up before the provider's word came, it begins here.
+      return work === undefined ? opened(refundId, transactionId, seen) : { work: { ...work, last: seen }, intents: [] };
     case 'RefundFailed':
       // It was over: it is opened for its turn to say so, and to be parked.
       return opened(refundId, transactionId, seen);

@@ -97,9 +97,12 @@ test('a refund is open from when it was asked for until its answer, a refused on
   assert.equal([...open.resume()], [{ do: 'refund', refundId: 'late' }]);
   open.apply(happened('parked-refund', 'WorkParked', { entity: 'late', transaction_id: 'a', step: 'refund' }));
   assert.is(open.size, 0);
+  assert.equal(step('RefundRefused', 'late'), [{ do: 'refund', refundId: 'late' }], 'it had been given up: nobody has it in hand');
+  assert.is(open.size, 1);
+  open.apply(happened('parked-refund', 'WorkParked', { entity: 'late', transaction_id: 'a', step: 'refund' }));
   step('RefundRequested', 'r2');
   step('NothingRefunded', 'r2');
-  assert.is(open.checkpoint(), '0020');
+  assert.is(open.checkpoint(), '0022');
   const fromTheBeginning = openWork(undefined);
   fromTheBeginning.apply(happened('transaction-a', 'RefundRequested', { refund_id: 'r1', gift_ids: [] }));
   fromTheBeginning.apply(bought('b', {}));

@@ -234,6 +234,21 @@ test('a refund that the provider refused is tried once more for each retry, also
   await house.until(async () => (await house.all('WorkParked')).length === 3);
 });
 
+test('a refund that was given up without an answer, and that the provider then says it could not deliver, is parked with what it says', async ({ house }) => {
+  await house.work();
+  const bus = answering(house.bus, 'payments.refund', () => Promise.reject(new RemoteError('no answer')));
+  const lost = answering(bus, 'payments.lookupRefund', () => Promise.reject(new RemoteError('no answer')));
+  const process = house.process({ bus: lost, patience: impatient(house) });
+  const { transactionId, giftIds } = await house.buy([{}]);
+  await house.until(async () => (await house.all('GiftIssued')).length === 1);
+  await house.append(`transaction-${transactionId}`, 'RefundRequested', { refund_id: 'refund-1', gift_ids: giftIds, voided: false, reason: 'wrong product' });
+  await house.until(async () => (await house.all('WorkParked')).length === 1);
+  await discardParked(desk(house), 'refund-1', context(), 'it will have been made');
+  await notePaymentNews(house.events, transactionId, { provider: 'simulated', kind: 'refund failed', refund_id: 'refund-1', attempt: 1, refund_ref: 're_1', code: 'lost_card' }, context());
+  await house.until(async () => (await house.all('WorkParked')).length === 2 && process.status().open === 0);
+  assert.match(JSON.stringify((await house.all('WorkParked'))[1]?.data), 'simulated refuses the refund: lost_card');
+});
+
 test('a refund that the provider refused and that was made by hand there is not paid again by a retry, and costs no other gift', async ({ house }) => {
   await house.work();
   const asked: unknown[] = [];
