@@ -41,6 +41,16 @@ interface Work {
  */
 export type WorkParked = DomainEvent<'WorkParked', Work & { readonly cause: string; readonly event_id: string; readonly times?: number }>;
 
+/**
+ * The id of the event that parks work, a UUID (RFC 9562, version 8): the same for the same work that is given up on account of the same event, by whichever process and however often. So one whose
+ * append was given up and is stored late does not stand twice.
+ */
+export function parkingId(name: ParkedName, { entity, step, event_id, times = 1 }: Omit<WorkParked['data'], 'cause'>): string {
+  const hash = createHash('sha256').update(['parking', name, entity, step, event_id, times].join('\0')).digest('hex');
+  const variant = (Number.parseInt(hash.charAt(16), 16) & 3 | 8).toString(16);
+  return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-8${hash.slice(13, 16)}-${variant}${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
+}
+
 /** To be done again, by whichever process holds the lease, from what the streams and the provider say. `times`: how often it had been parked. */
 export type WorkRetried = DomainEvent<'WorkRetried', Work & { readonly times: number; readonly reason: string }>;
 

@@ -1,6 +1,6 @@
 /** Tries each piece of work until it is done, or parks it: side by side, each once at a time, with pauses in between. */
 import type { Logger } from 'pino';
-import { parkedId, type ParkedName, parkedStream, type WorkParked } from '../domain/parked.js';
+import { parkedId, type ParkedName, parkedStream, parkingId, type WorkParked } from '../domain/parked.js';
 import { inSpan, type SpanDescription } from '../tracing/spans.js';
 import type { Pool } from './pool.js';
 import { afterFailure, LaterError, NotOursError, NotYetError, type Patience } from './retry.js';
@@ -82,7 +82,7 @@ export function jobRunner({ writer, logger, ticks, patience, tally, mayAct, sign
     const event: WorkParked = { type: 'WorkParked', data };
     givenUp.add(id);
     try {
-      await writer.append(parkedStream(name), event, 'any', { commandId: `park-${step}-${entity}`, cause: asked });
+      await writer.append(parkedStream(name), event, 'any', { commandId: `park-${step}-${entity}`, cause: asked, eventId: parkingId(name, data) });
     } catch (error) {
       givenUp.delete(id);
       throw error;

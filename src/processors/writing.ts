@@ -19,6 +19,8 @@ export interface Reason {
   readonly cause: Seen;
   /** A simulated provider answered. */
   readonly simulated?: boolean;
+  /** The event's own id, where it is to stand there once whoever appends it: for one event whose place in the stream does not matter. Absent: a new one. */
+  readonly eventId?: string;
 }
 
 /** Appends for process managers. */
@@ -33,11 +35,12 @@ export interface Writer {
 /** A writer. `now`: milliseconds since the epoch. */
 export function openWriter(events: EventStore, now: () => number): Writer {
   return {
-    async append(stream, decided, expected, { commandId, cause, simulated }) {
+    async append(stream, decided, expected, { commandId, cause, simulated, eventId }) {
       const at = new Date(now()).toISOString();
       const context = { commandId, causationId: cause.id, correlationId: cause.correlationId, by: { user: PROCESS_USER }, ...(simulated === true ? { simulated } : {}), now: at };
       try {
-        const appended = await append(events, stream, recordable('type' in decided ? [decided] : decided, context), expected);
+        const made = recordable('type' in decided ? [decided] : decided, context);
+        const appended = await append(events, stream, eventId === undefined ? made : made.map((event) => ({ ...event, id: eventId })), expected);
         const last = appended.at(-1) as RecordedEvent;
         return { id: last.id, at, revision: last.revision, correlationId: cause.correlationId };
       } catch (error) {

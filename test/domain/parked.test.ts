@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { discardWork, evolveParked, parkedId, parkedNameOf, parkedStream, type ParkedEvent, type ParkedWork, retryWork, type WorkParked } from '../../src/domain/parked.js';
+import { discardWork, evolveParked, parkedId, parkedNameOf, parkedStream, parkingId, type ParkedEvent, type ParkedWork, retryWork, type WorkParked } from '../../src/domain/parked.js';
 import { refusal } from '../support/rejects.js';
 
 const test = suite('domain/parked');
@@ -24,6 +24,15 @@ test('one id an entity and process manager, which tells neither', () => {
   assert.match(parkedId('purchase', 'e'), /^[0-9a-f]{32}$/);
   assert.is.not(parkedId('purchase', 'e'), parkedId('notification', 'e'));
   assert.is(parkedId('purchase', 'e'), parkedId('purchase', 'e'));
+});
+
+test('the event that parks it has an id of its own: the same for the same giving up, a UUID', () => {
+  const { cause: _, ...data } = parked(1).data;
+  const id = parkingId('purchase', data);
+  assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  assert.is(parkingId('purchase', { ...work, event_id: 'x' }), id);
+  const others = [parkingId('notification', data), ...[{ entity: 'f' }, { step: 'issue' }, { event_id: 'y' }, { times: 2 }].map((other) => parkingId('purchase', { ...data, ...other }))];
+  assert.is(new Set([id, ...others]).size, 6);
 });
 
 test('parked, retried, parked again with the count, discarded', () => {

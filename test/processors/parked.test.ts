@@ -249,6 +249,30 @@ test('a refund that was given up without an answer, and that the provider then s
   assert.match(JSON.stringify((await house.all('WorkParked'))[1]?.data), 'simulated refuses the refund: lost_card');
 });
 
+test('work whose parking is stored long after it was given up stands there once; parked after a retry, once more', async ({ house }) => {
+  await house.work();
+  const unknown: Parameters<EventStore['append']>[] = [];
+  const events: EventStore = {
+    ...house.events,
+    append: async (...args) => {
+      if (args[1][0]?.type !== 'WorkParked' || unknown.length === 3) return house.events.append(...args);
+      unknown.push(args);
+      throw new UnavailableError('nobody knows', { outcomeUnknown: true });
+    },
+  };
+  house.process({ events });
+  const { transactionId, giftIds } = await house.buy([{}], { reference: 'pm_card_refundFail' });
+  await house.until(async () => (await house.all('GiftIssued')).length === 1);
+  await house.append(`transaction-${transactionId}`, 'RefundRequested', { refund_id: 'refund-1', gift_ids: giftIds, voided: false, reason: 'wrong product' });
+  await house.until(async () => (await house.all('WorkParked')).length === 1);
+  for (const args of unknown) await house.events.append(...args);
+  assert.equal(await parkedTimes(house), [1]);
+  await retryParked(desk(house), 'refund-1', context(), 'the bank says yes');
+  await house.until(async () => (await house.all('WorkParked')).length === 2);
+  for (const args of unknown) await house.events.append(...args);
+  assert.equal(await parkedTimes(house), [1, 2]);
+});
+
 test('a refund that the provider refused and that was made by hand there is not paid again by a retry, and costs no other gift', async ({ house }) => {
   await house.work();
   const asked: unknown[] = [];
