@@ -1,11 +1,12 @@
 /** Joins gifts with what they share: their purchases, and who owns the numbers they were sent to. One round trip a kind. */
 import { ownerByPhone } from '../domain/account.js';
 import { type GiftIssued, ownerOf } from '../domain/gift.js';
+import { transactionStream } from '../domain/purchase.js';
 import type { AccountDocument } from '../projections/accounts.js';
-import type { RecordedEvent } from '../ports/eventStore.js';
+import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import { type GiftDocument, gifts as giftsProjection } from '../projections/gifts.js';
 import type { ReadModel } from '../projections/readModel.js';
-import type { TransactionDocument } from '../projections/transactions.js';
+import { type TransactionDocument, transactionIn } from '../projections/transactions.js';
 
 /** A gift with what its representation needs. */
 export interface JoinedGift {
@@ -53,16 +54,27 @@ export async function joinGifts(models: Pick<GiftModels, 'accounts'>, transactio
 }
 
 /**
- * A gift as it was right after one of its events, from its stream: the same whether the read model has caught up with that event or is far past it.
- * `history` is the gift's stream up to and including the event.
+ * A gift as it was right after one of its events. Made from the streams: so it is the same whether the read models have caught up with that event, are far past it, or know nothing of the gift yet.
+ * `history` is the gift's stream up to and including the event. @throws UnavailableError
  */
-export function giftAfter(joined: JoinedGift, history: readonly RecordedEvent[]): JoinedGift {
-  const { transaction_id, index, message_id } = joined.gift;
+export async function giftAfter(deps: GiftModels & { readonly events: EventStore }, id: string, history: readonly RecordedEvent[]): Promise<JoinedGift> {
   const issued = history.find((event) => event.type === 'GiftIssued');
-  const receiver = issued === undefined ? joined.gift.receiver : (issued.data as GiftIssued['data']).receiver;
-  const bought: GiftDocument = { transaction_id, index, message_id, receiver, updated_at: joined.transaction.created_at };
-  const gift = history.reduce((before, event) => (giftsProjection.types.includes(event.type) ? giftsProjection.evolve(before, event, joined.id, 0) : before), bought);
-  return { ...joined, gift };
+  if (issued === undefined) throw new Error('a gift was written to and is not issued');
+  const { transaction_id, index, message_id, receiver } = issued.data as GiftIssued['data'];
+  const transaction = await chargedPurchase(deps, transaction_id);
+  const bought: GiftDocument = { transaction_id, index, message_id, receiver, updated_at: transaction.created_at };
+  const gift = history.reduce((before, event) => (giftsProjection.types.includes(event.type) ? giftsProjection.evolve(before, event, id, 0) : before), bought);
+  const hash = gift.receiver.phone_hash;
+  return joinedGift(id, gift, transaction, hash === undefined ? undefined : await deps.accounts.get(`phone-${hash}`));
+}
+
+/** The purchase of an issued gift: it is charged, which the read model may not know yet. */
+async function chargedPurchase({ transactions, events }: Pick<GiftModels, 'transactions'> & { readonly events: EventStore }, id: string): Promise<TransactionDocument> {
+  const known = await transactions.get(id);
+  if (known !== undefined && known.payment !== 'pending') return known;
+  const purchase = transactionIn(await events.read(transactionStream(id)));
+  if (purchase === undefined) throw new Error(`a gift names purchase ${id}, which was never made`);
+  return purchase;
 }
 
 function ownerIn(gift: GiftDocument, transaction: TransactionDocument, phone: AccountDocument | undefined): string | undefined {

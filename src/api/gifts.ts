@@ -1,5 +1,6 @@
 /** Gifts: looking one up, claiming one, and the adjustment codes for tills (spec 4.3, decisions 2). */
 import { claimGift } from '../commands/claimGift.js';
+import { upToOwn } from '../commands/handle.js';
 import { callerOf, hasRun, loadGift } from '../commands/loadGift.js';
 import { isSomebody, mayRedeemForMerchant } from '../domain/gift.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from './embed.js';
@@ -67,14 +68,12 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
         const loaded = await loadGift(deps, giftId, user, now);
         if (!hasRun(loaded, context) && isSomebody(loaded.gift.issued.receiver)) throw new HttpError('cannot_claim');
         return async () => {
-          const { own, history, replayed } = await claimGift(deps, loaded, user, context);
-          const last = own.at(-1);
+          const handled = await claimGift(deps, loaded, user, context);
+          const last = handled.own.at(-1);
           if (last !== undefined) await waitUntilShown(last.position, [deps.gifts]);
-          const joined = await findGift(deps, giftId);
-          if (joined === undefined) throw new HttpError('gift_not_found');
-          const claimed = last === undefined ? joined : giftAfter(joined, history.slice(0, last.revision + 1));
-          const data = giftEntity({ ...claimed, owner: user.id }, { user, now, publicUrl: deps.publicUrl });
-          return { status: 200, body: { data }, replayed, ...(last === undefined ? {} : { position: last.position }) };
+          const claimed = await giftAfter(deps, giftId, upToOwn(handled));
+          const data = giftEntity(claimed, { user, now, publicUrl: deps.publicUrl });
+          return { status: 200, body: { data }, replayed: handled.replayed, ...(last === undefined ? {} : { position: last.position }) };
         };
       },
     },

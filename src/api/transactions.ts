@@ -4,7 +4,7 @@ import { copyWith } from '../domain/copyWith.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { pounds } from '../domain/money.js';
 import { type GiftDocument, gifts as giftsProjection } from '../projections/gifts.js';
-import { type TransactionDocument, transactions as transactionsProjection } from '../projections/transactions.js';
+import { type TransactionDocument, transactionIn } from '../projections/transactions.js';
 import { inSlices } from '../slices.js';
 import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from './embed.js';
 import { type Embedded, embeddedCollector } from './embedded.js';
@@ -143,8 +143,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
   };
 
   const purchased = async ({ transactionId, history, position, replayed }: Purchased, embeds: readonly string[], viewer: Viewer): Promise<Answer> => {
-    let transaction: TransactionDocument | undefined;
-    for (const event of history) if (transactionsProjection.types.includes(event.type)) transaction = transactionsProjection.evolve(transaction, event, transactionId, 0);
+    const transaction = transactionIn(history);
     const [first] = history;
     if (transaction === undefined || first === undefined) throw new Error('a purchase was appended and is not there');
     if (position !== undefined) await waitUntilShown(position, [deps.transactions, deps.gifts]);

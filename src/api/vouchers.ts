@@ -1,7 +1,7 @@
 /** Vouchers in both formats, and the options to choose from (spec 4.3, decisions 6). */
 import { assignGiftVoucher } from '../commands/assignVoucher.js';
 import { type LoadedGift, hasRun, loadGift } from '../commands/loadGift.js';
-import type { Handled } from '../commands/handle.js';
+import { type Handled, upToOwn } from '../commands/handle.js';
 import { mayRedeem } from '../domain/gift.js';
 import { type VoucherDocument, voucherIn } from '../projections/gifts.js';
 import type { Catalogue } from '../projections/wholeCatalogue.js';
@@ -50,8 +50,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
     const handled = await assignGiftVoucher(deps, loaded, userOf(early), context, { format, ...(typeof segmentId === 'string' ? { segmentId } : {}) });
     const last = handled.own.at(-1);
     if (last !== undefined) await waitUntilShown(last.position, [deps.gifts]);
-    // A repeated request is answered as it was, whatever has changed since.
-    const voucher = voucherIn(last === undefined ? handled.history : handled.history.slice(0, last.revision + 1));
+    const voucher = voucherIn(upToOwn(handled));
     if (voucher === undefined) throw new Error('a voucher was assigned and is not there');
     return { ...handled, voucher };
   };
@@ -155,10 +154,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
         return async ({ body, embeds }) => {
           const assigned = await assign(early, loaded, 'V1', body['segmentId']);
           const { giftId } = loaded;
-          const joined = await findGift(deps, giftId);
-          if (joined === undefined) throw new HttpError('gift_not_found');
-          const last = assigned.own.at(-1);
-          const vouchered = last === undefined ? joined : giftAfter(joined, assigned.history.slice(0, last.revision + 1));
+          const vouchered = await giftAfter(deps, giftId, upToOwn(assigned));
           const data = giftEntity(vouchered, { user: userOf(early), now: loaded.facts.now, publicUrl: deps.publicUrl });
           const embedded = embeddedCollector();
           embedded.add('vouchers', assigned.voucher.id, () => voucherV1(giftId, assigned.voucher));

@@ -20,6 +20,12 @@ export interface Handled {
   readonly replayed: boolean;
 }
 
+/** The stream up to what the command brought about: an answer made of it is the same when it is repeated later, whatever has happened since. */
+export function upToOwn({ own, history }: Handled): readonly RecordedEvent[] {
+  const last = own.at(-1);
+  return last === undefined ? history : history.slice(0, last.revision + 1);
+}
+
 /**
  * Runs a command on one stream. `decide` gets the stream's events and gives those to append (none: already done); it may be called again after a conflict,
  * and throws Refusal to refuse. `known`: the stream as read just before, spares the first read.

@@ -53,3 +53,10 @@ export const transactions: Projection<TransactionDocument> = {
     return copyWith(document, { payment: folded.type === 'PaymentCharged' ? 'charged' : 'declined', settled_at: folded.at, updated_at: folded.at });
   },
 };
+
+/** A purchase as its stream tells it; `undefined` where nothing was bought. */
+export function transactionIn(history: readonly RecordedEvent[]): TransactionDocument | undefined {
+  let transaction: TransactionDocument | undefined;
+  for (const event of history) if (transactions.types.includes(event.type)) transaction = transactions.evolve(transaction, event, idOf(event.stream), 0);
+  return transaction;
+}

@@ -39,12 +39,37 @@ test('while one read model knows of a gift and the other not yet of its purchase
   assert.is(await findGift(models, 'g'), undefined);
 });
 
-test('as it was right after an event it has the receiver of then, whoever it was given to since', () => {
-  const now = joinedGift('g', giftTo({ user_id: 'dan' }, { reassigned_at: day(5), updated_at: day(5) }), transaction, undefined);
-  const issued = event('GiftIssued', { transaction_id: 't', index: 0, message_id: 'm', receiver: {} }, 0, day(2));
+/** Read models and a log of which only these are there. */
+const having = (phones: PhoneDocument | undefined, known: TransactionDocument | undefined, purchase: readonly RecordedEvent[] = []): Parameters<typeof giftAfter>[0] =>
+  ({ transactions: { get: async () => known }, accounts: { get: async () => phones }, events: { read: async () => purchase } }) as unknown as Parameters<typeof giftAfter>[0];
+const issued = (receiver: GiftDocument['receiver']): RecordedEvent => event('GiftIssued', { transaction_id: 't', index: 0, message_id: 'm', receiver }, 0, day(2));
+
+test('as it was right after an event it has the receiver and the owner of then, whoever it was given to since', async () => {
   const claimed = event('GiftClaimed', { user_id: 'cat' }, 1, day(3));
-  const { gift } = giftAfter(now, [issued, claimed]);
-  assert.equal([gift.receiver, gift.claimed_by, gift.reassigned_at, gift.updated_at], [{}, 'cat', undefined, day(3)]);
+  const { gift, owner } = await giftAfter(having(undefined, transaction), 'g', [issued({}), claimed]);
+  assert.equal([gift.receiver, gift.claimed_by, gift.reassigned_at, gift.updated_at, owner], [{}, 'cat', undefined, day(3), 'cat']);
+  const given = event('GiftReassigned', { receiver: { phone_hash: 'h' } }, 2, day(5));
+  assert.is((await giftAfter(having(phone({ user_id: 'bob', from: day(1), to: day(4) }, { user_id: 'eve', from: day(4) }), transaction), 'g', [issued({}), claimed, given])).owner, 'eve');
+});
+
+test('its purchase is told by the log while the read model does not have it, or not its payment', async () => {
+  const bought = event('GiftsPurchased', { ...transaction, receivers: [{}], total: 100 }, 0, day(2));
+  const charged = event('PaymentCharged', {}, 1, day(3));
+  for (const known of [undefined, { ...transaction, payment: 'pending' as const }]) {
+    const joined = await giftAfter(having(undefined, known, [bought, charged]), 'g', [issued({})]);
+    assert.equal([joined.transaction.payment, joined.transaction.settled_at, joined.owner], ['charged', day(3), 'ann']);
+  }
+});
+
+test('a stream that no gift was issued to, or that names no purchase, is no gift', async () => {
+  for (const history of [[], [issued({})]]) {
+    try {
+      await giftAfter(having(undefined, undefined), 'g', history);
+      assert.unreachable();
+    } catch (error) {
+      assert.match((error as Error).message, history.length === 0 ? /not issued/ : /never made/);
+    }
+  }
 });
 
 test.run();

@@ -1,0 +1,85 @@
+/** What the API answers while its read models are late: what has been written is told all the same. */
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { giftStream } from '../../src/domain/gift.js';
+import { buyOne, refused } from '../support/giftFlow.js';
+import { type HeldCollection, heldCollection } from '../support/heldCollection.js';
+import { type Reply, type Service, startService } from '../support/service.js';
+import { eventually } from '../support/until.js';
+
+const test = suite('late read models');
+let service: Service;
+let held: HeldCollection[];
+
+test.before.each(async () => {
+  held = [heldCollection('gifts'), heldCollection('transactions')];
+  service = await startService({ app: { through: (engines) => held.reduce((seen, { through }) => through(seen), engines) } });
+});
+test.after.each(async () => {
+  await free();
+  const gift = await buyOne(service);
+  await eventually(async () => (await look(gift, 'ann')).json.data?.gift_status === 'sent', 10_000);
+  await service.close();
+});
+
+const hold = (...which: number[]): void => which.forEach((n) => held[n]?.hold());
+const free = async (): Promise<void> => void (await Promise.all(held.map((one) => one.free())));
+const issued = (gift: string): Promise<true> => eventually(async () => (await service.events.read(giftStream(gift))).length > 0);
+
+async function look(gift: string, user: string): Promise<Reply> {
+  return service.ask('GET', `/api/v2/gifts/${gift}`, { token: await service.userToken(user) });
+}
+
+async function write(path: string, user: string, key: string): Promise<Reply> {
+  return service.ask('POST', `/api/v2/gifts/${path}`, { token: await service.userToken(user), key });
+}
+
+const typesOf = async (gift: string): Promise<string[]> => (await service.events.read(giftStream(gift))).map(({ type }) => type);
+
+test('a claim that is written is told, though no read model knows the gift yet; so is its repetition, now and later', async () => {
+  hold(0, 1);
+  const gift = await buyOne(service);
+  await issued(gift);
+  const first = await write(`${gift}/claim`, 'bob', 'late-claim');
+  assert.equal(first.status, 200, first.text);
+  const { data } = first.json;
+  assert.deepEqual([data.id, data.receiver_id, data.gift_status, data.status_code, data.sender_id, data.purchase_id], [gift, 'bob', 'sent', 'SE', 'ann', 'latte']);
+  assert.notEqual(data.sent_date, '');
+  assert.deepEqual(await typesOf(gift), ['GiftIssued', 'GiftClaimed']);
+  assert.deepEqual((await write(`${gift}/claim`, 'bob', 'late-claim')).text, first.text);
+  refused(await write(`${gift}/claim`, 'cat', 'late-claim'), 405, 'gift already claimed.');
+  await free();
+  await eventually(async () => (await look(gift, 'bob')).json.data?.receiver_id === 'bob');
+  assert.deepEqual((await look(gift, 'bob')).json, first.json);
+});
+
+test('so is a V1 voucher, made now or before', async () => {
+  hold(0, 1);
+  const gift = await buyOne(service, 'latte', { user_id: 'bob' });
+  await issued(gift);
+  const first = await write(`${gift}/voucher`, 'bob', 'late-v1');
+  assert.equal(first.status, 200, first.text);
+  assert.deepEqual([first.json.data.id, first.json.data.receiver_id, first.json.data.voucher_id, first.json.data.status_code], [gift, 'bob', first.json.embedded.vouchers[0].id, 'SE']);
+  const again = await write(`${gift}/voucher`, 'bob', 'late-v1-again');
+  assert.deepEqual([again.status, again.json], [200, first.json]);
+  assert.deepEqual(await typesOf(gift), ['GiftIssued', 'VoucherAssigned']);
+});
+
+test('a gift with a voucher names it, though the read model has the gift of before', async () => {
+  const gift = await buyOne(service);
+  await issued(gift);
+  hold(0);
+  assert.equal((await write(`${gift}/voucher/claimed`, 'ann', 'v2')).status, 200);
+  const { data, embedded } = (await write(`${gift}/voucher`, 'ann', 'v1')).json;
+  assert.equal(data.voucher_id, embedded.vouchers[0].id);
+});
+
+test('a gift that is paid for is not told as pending, though the read model has the purchase of before', async () => {
+  held[1]?.hold();
+  const gift = await buyOne(service);
+  await issued(gift);
+  const claimed = (await write(`${gift}/claim`, 'bob', 'paid')).json.data;
+  assert.deepEqual([claimed.gift_status, claimed.sent_date === ''], ['sent', false]);
+});
+
+test.run();
