@@ -5,6 +5,7 @@ import { deriveGiftIds } from '../domain/giftIds.js';
 import { pounds } from '../domain/money.js';
 import { type GiftDocument, gifts as giftsProjection } from '../projections/gifts.js';
 import { type TransactionDocument, transactionIn } from '../projections/transactions.js';
+import { UnavailableError } from '../ports/unavailable.js';
 import { inSlices } from '../slices.js';
 import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from './embed.js';
 import { type Embedded, embeddedCollector } from './embedded.js';
@@ -175,11 +176,13 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     return { id, transaction };
   };
 
+  /** @throws UnavailableError where the read model lacks one: it is there from the purchase on, so whoever was shown the others would take it for lost. */
   const documentsOf = async (ids: readonly string[]): Promise<Shown[]> => {
     const gifts = await deps.gifts.getMany(ids);
-    return ids.flatMap((id, index) => {
+    return ids.map((id, index) => {
       const gift = gifts[index];
-      return gift === undefined ? [] : [{ id, gift }];
+      if (gift === undefined) throw new UnavailableError('the read model does not know all gifts of the purchase yet');
+      return { id, gift };
     });
   };
 

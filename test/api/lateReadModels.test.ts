@@ -1,8 +1,8 @@
-/** What the API answers while its read models are late: what has been written is told all the same. */
+/** What the API answers while its read models are late: what has been written is told all the same, and what is missing is not told as if there were none. */
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { giftStream } from '../../src/domain/gift.js';
-import { buyOne, refused } from '../support/giftFlow.js';
+import { buy, buyOne, purchaseOf, refused } from '../support/giftFlow.js';
 import { type HeldCollection, heldCollection } from '../support/heldCollection.js';
 import { type Reply, type Service, startService } from '../support/service.js';
 import { eventually } from '../support/until.js';
@@ -80,6 +80,25 @@ test('a gift that is paid for is not told as pending, though the read model has 
   await issued(gift);
   const claimed = (await write(`${gift}/claim`, 'bob', 'paid')).json.data;
   assert.deepEqual([claimed.gift_status, claimed.sent_date === ''], ['sent', false]);
+});
+
+test('a purchase whose gifts the read model lacks is not listed as if it had none', async () => {
+  hold(0);
+  const gifts = await buy(service, 'latte', [{}, {}, {}]);
+  const token = await service.userToken('ann');
+  const bought = await service.ask('POST', '/api/v2/transactions', { token, body: purchaseOf('latte') });
+  const list = (): Promise<Reply> => service.ask('GET', bought.headers.get('location') ?? '', { token });
+  const one = (): Promise<Reply> => service.ask('GET', `/api/v2/transactions/${bought.json.data.id as string}?embed[]=gifts`, { token });
+  for (const ask of [list, one]) {
+    const reply = await ask();
+    refused(reply, 503, 'Service unavailable.');
+    assert.match(reply.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+  }
+  await free();
+  await eventually(async () => (await list()).status === 200);
+  assert.equal((await list()).json.data.length, 1);
+  assert.equal((await one()).json.embedded.gifts.length, 1);
+  assert.equal(gifts.length, 3);
 });
 
 test.run();
