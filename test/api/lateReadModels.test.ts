@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
 import { giftStream } from '../../src/domain/gift.js';
+import { gifts as giftsProjection } from '../../src/projections/gifts.js';
 import { buy, buyOne, purchaseOf, refused } from '../support/giftFlow.js';
 import { type HeldCollection, heldCollection } from '../support/heldCollection.js';
 import { type Reply, type Service, startService } from '../support/service.js';
@@ -99,6 +100,34 @@ test('a purchase whose gifts the read model lacks is not listed as if it had non
   assert.equal((await list()).json.data.length, 1);
   assert.equal((await one()).json.embedded.gifts.length, 1);
   assert.equal(gifts.length, 3);
+});
+
+test('a gift that is not issued yet is not refused for good while the read model does not know it: the same key has it done later', async () => {
+  hold(0);
+  const charge = purchaseOf('latte', [{ user_id: 'bob' }, {}], { reference: 'pm_card_slow' });
+  const bought = service.ask('POST', '/api/v2/transactions', { token: await service.userToken('ann'), body: charge });
+  const { events } = service;
+  const seed = async (): Promise<string[]> => {
+    for await (const batch of events.readAll(undefined, { types: ['GiftsPurchased'] })) {
+      const [last] = batch.events.slice(-1);
+      if (last !== undefined) return giftsProjection.documentIds(last).slice();
+    }
+    return [];
+  };
+  await eventually(async () => (await seed()).length === 2);
+  const [sent = '', shared = ''] = await seed();
+  const asked = async (): Promise<Reply[]> => [
+    await service.ask('POST', `/api/v2/gifts/${sent}/redemptions`, { token: await service.userToken('bob'), key: 'late-redeem', body: { location_id: 'bean-soho' } }),
+    await write(`${sent}/voucher/claimed`, 'bob', 'late-v2'),
+    await write(`${shared}/claim`, 'bob', 'late-claim'),
+  ];
+  for (const reply of await asked()) refused(reply, 503, 'Service unavailable.');
+  await free();
+  assert.equal((await bought).status, 201);
+  await issued(sent);
+  await issued(shared);
+  assert.deepEqual((await asked()).map(({ status }) => status), [201, 405, 200]);
+  refused(await write(`${'0'.repeat(20)}/claim`, 'bob', 'none'), 404, 'gift not found');
 });
 
 test.run();

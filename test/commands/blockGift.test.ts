@@ -32,7 +32,7 @@ function house(...then: readonly PurchaseEvent[]): { deps: CareDeps; events: Mem
   const events = memoryEvents();
   events.given(transactionStream('t1'), bought, ...then);
   const document = { transaction_id: 't1', index: 0, message_id: 'm', receiver: {}, updated_at: '2026-01-01T00:00:00.000Z' };
-  const gifts = { get: async (id: string) => (id === GIFT ? document : undefined) } as unknown as CareDeps['gifts'];
+  const gifts = { get: async (id: string) => (id === GIFT ? document : undefined), reached: async () => true } as unknown as CareDeps['gifts'];
   return { deps: { events, gifts }, events };
 }
 const typesOf = (events: MemoryEvents): string[] => events.log.filter(({ stream }) => stream === giftStream(GIFT)).map(({ type }) => type);
