@@ -12,7 +12,7 @@ import { findGift, giftAfter } from './giftJoin.js';
 import { waitUntilShown } from './positions.js';
 import type { Route } from './route.js';
 import { dataSchema } from './schemas/catalogue.js';
-import { adjustmentCodesSchema, giftEmbeddedExample, giftEmbeddedSchema, giftExample, giftSchema } from './schemas/gifts.js';
+import { adjustmentCodesSchema, boughtGiftExample, giftEmbeddedExample, giftEmbeddedSchema, giftExample, giftSchema } from './schemas/gifts.js';
 
 const GIFT_PARAM = { giftId: "The gift's id or shortcode." };
 
@@ -58,7 +58,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
       bodyOptional: true,
       params: GIFT_PARAM,
       giftParam: 'giftId',
-      answers: [{ status: 200, description: 'The gift, now the caller’s.', schema: dataSchema(giftSchema), example: { data: giftExample } }],
+      answers: [{ status: 200, description: 'The gift, now the caller’s.', schema: dataSchema(giftSchema), example: { data: boughtGiftExample } }],
       errors: ['cannot_claim', 'gift_already_claimed', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired', 'gift_blocked'],
       async open(early) {
         const user = userOf(early);

@@ -18,7 +18,9 @@ import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from './pag
 import { POSITION_HEADER, positionText, waitUntilShown } from './positions.js';
 import type { Answer, EarlyCall, Route, Schema } from './route.js';
 import { dataSchema } from './schemas/catalogue.js';
-import { giftEmbeddedExample, giftExample, giftSchema, listedGiftsEmbeddedSchema, transactionEmbeddedSchema, transactionExample, transactionSchema } from './schemas/gifts.js';
+import {
+  boughtGiftExample, giftEmbeddedExample, giftExample, giftSchema, listedGiftsEmbeddedSchema, messageExample, transactionEmbeddedSchema, transactionExample, transactionSchema,
+} from './schemas/gifts.js';
 import { dateOf, plainTime, timeOfDay } from './times.js';
 
 const MAX_RECEIVERS = 10_000;
@@ -52,7 +54,7 @@ const PURCHASE_BODY: Schema = {
             type: 'object',
             additionalProperties: false,
             properties: {
-              phone_number: { type: 'string', description: 'Mobile number; without a country code a British one.' },
+              phone_number: { type: 'string', description: 'Mobile number; without a country code a British one, such as `07700 900123`.' },
               user_id: { type: 'string' },
             },
             not: { type: 'object', required: ['phone_number', 'user_id'] },
@@ -77,7 +79,7 @@ interface PurchaseBody {
 
 const TRANSACTION_ANSWER = {
   schema: { ...dataSchema(transactionSchema, { anyOf: [transactionEmbeddedSchema, { type: 'array', items: {}, maxItems: 0 }], description: 'The embedded entities; `[]` when none were requested.' }), required: ['data', 'embedded'] },
-  example: { data: transactionExample, embedded: { ...giftEmbeddedExample, gifts: [giftExample] } },
+  example: { data: transactionExample, embedded: { ...giftEmbeddedExample, gifts: [boughtGiftExample] } },
 };
 
 const LOCATION = { Location: 'Address of the gifts of this transaction.' };
@@ -198,7 +200,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       body: PURCHASE_BODY,
       bodyExample: {
         payment: { method: 'card', reference: 'pm_card_visa' },
-        purchase: { type: 'gift', reference: giftExample.purchase_id, receivers: [{ phone_number: '07700 900123' }, { user_id: 'user-noah' }], message: 'Happy birthday!' },
+        purchase: { type: 'gift', reference: giftExample.purchase_id, receivers: [{ user_id: giftExample.receiver_id }], message: messageExample.message },
       },
       answers: [{ status: 201, description: 'Bought; the charge has settled or is still under way.', headers: LOCATION, ...TRANSACTION_ANSWER }],
       errorBodies: NEXT_ACTION_BODIES,

@@ -14,7 +14,7 @@ import { findGift, giftAfter } from './giftJoin.js';
 import { waitUntilShown } from './positions.js';
 import type { EarlyCall, Route, Schema } from './route.js';
 import { dataSchema, embeddedSchema, segmentExample, segmentSchema } from './schemas/catalogue.js';
-import { giftExample, giftSchema, voucherOptionsExample, voucherOptionsSchema, voucherV1Example, voucherV1Schema, voucherV2Example, voucherV2Schema } from './schemas/gifts.js';
+import { boughtGiftExample, giftSchema, voucherOptionsExample, voucherOptionsSchema, voucherV1Example, voucherV1Schema, voucherV2Example, voucherV2Schema } from './schemas/gifts.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode." };
 const SEGMENT_ID: Schema = { type: 'string', description: 'One of the product’s segments; absent: its first.' };
@@ -145,7 +145,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
           status: 200,
           description: 'The gift with its voucher.',
           schema: { ...dataSchema(giftSchema, { ...embeddedSchema({ vouchers: voucherV1Schema, segments: segmentSchema }), description: 'Always the voucher; its segment when requested.' }), required: ['data', 'embedded'] },
-          example: { data: { ...giftExample, voucher_id: voucherV1Example.id }, embedded: { vouchers: [voucherV1Example], segments: [segmentExample] } },
+          example: { data: { ...boughtGiftExample, voucher_id: voucherV1Example.id, updated_at: voucherV1Example.updated_at }, embedded: { vouchers: [voucherV1Example], segments: [segmentExample] } },
         },
       ],
       errors: ['cannot_redeem', ...STATE_ERRORS],

@@ -12,6 +12,7 @@ import { loadConfig } from '../../src/config.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { createLogger } from '../../src/logger.js';
 import { faultsOf, operationsOf } from './openapiCheck.js';
+import type { Json } from '../support/service.js';
 
 interface Context {
   dir: string;
@@ -135,6 +136,27 @@ test('examples say what the service would: a tile’s bounds are its own, a shor
   const { west, south, east, north } = tileExample.bounds;
   for (const { longitude, latitude } of tileExample.pins) assert.ok(west <= longitude && longitude < east && south <= latitude && latitude <= north);
   assert.is(giftExample.shortcode, shortcodeOf(giftExample.id));
+});
+
+test('the example of an answer is one to the example of its request', ({ document }) => {
+  const examplesOf = (path: string): { readonly asked: Json; readonly answered: Json } => {
+    const operation = (document as Json).paths[path].post;
+    const [[, answer]] = Object.entries(operation.responses as Record<string, Json>).filter(([status]) => status.startsWith('2')) as [[string, Json]];
+    return { asked: operation.requestBody.content['application/json'].example, answered: answer.content['application/json'].example };
+  };
+  const bought = examplesOf('/api/v2/transactions');
+  const { data, embedded } = bought.answered;
+  const { purchase } = bought.asked;
+  assert.is(data.gifts.length, purchase.receivers.length);
+  assert.is(data.retail, (embedded.products[0].sale_price * purchase.receivers.length / 100).toFixed(2));
+  assert.equal(embedded.gifts.map((gift: Json) => [gift.id, gift.receiver_id]), purchase.receivers.map((receiver: Json, at: number) => [data.gifts[at], receiver.user_id]));
+  assert.is(embedded.messages[0].message, purchase.message);
+  const vouchered = examplesOf('/api/v2/gifts/{giftId}/voucher');
+  assert.is(vouchered.answered.data.voucher_id, vouchered.answered.embedded.vouchers[0].id);
+  // None of them can have been redeemed by then.
+  for (const gift of [...embedded.gifts, vouchered.answered.data, examplesOf('/api/v2/gifts/{giftId}/claim').answered.data]) assert.equal([gift.gift_status, gift.status_code, gift.status, gift.redeemed_id], ['sent', 'SE', 5, null]);
+  const token = examplesOf('/oauth/token');
+  assert.equal([token.asked.grant_type, 'refresh_token' in token.answered], ['client_credentials', false]);
 });
 
 test('it is said when `embedded` is there', ({ document }) => {

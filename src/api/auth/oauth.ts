@@ -94,7 +94,7 @@ export function oauthRoutes(grants: Grants): Route[] {
           status: 200,
           description: 'The tokens.',
           schema: TOKENS,
-          example: { token_type: 'Bearer', expires_in: 900, access_token: 'eyJhbGciOiJIUzI1NiJ9…', refresh_token: 'kC1c…' },
+          example: { token_type: 'Bearer', expires_in: 900, access_token: 'eyJhbGciOiJIUzI1NiJ9…' },
           headers: { Pragma: '`no-cache`' },
         },
       ],

@@ -165,6 +165,7 @@ export const transactionEmbeddedSchema = embeddedSchema({ ...SHARED_KINDS, gifts
 
 const GIFT = 'b1946ac92492d2347c62';
 const TRANSACTION = '0f7d3a61c5b84e2f9a6d1c3e5b7f9024';
+const VOUCHER = '3c0e9a7b5d1f2846e0aa';
 
 /** A redemption: the examples belong together, and to those of the catalogue. */
 export const redemptionExample = {
@@ -176,7 +177,8 @@ export const redemptionExample = {
   location_id: 'store-kettle-covent-garden',
 };
 
-const messageExample = {
+/** What was sent with it. */
+export const messageExample = {
   id: '91e2ab03c4d5f6078899',
   created_at: '2026-11-20 18:02:11',
   updated_at: '2026-11-20 18:02:11',
@@ -195,7 +197,7 @@ export const giftExample = {
   purchase_id: 'product-flat-white',
   transaction_id: TRANSACTION,
   message_id: messageExample.id,
-  voucher_id: null,
+  voucher_id: VOUCHER,
   redeemed_id: redemptionExample.id,
   code: '',
   vid: '',
@@ -225,9 +227,12 @@ export const giftExample = {
   status: 1,
 };
 
+/** The same gift the day before: paid for and sent, without a voucher yet. */
+export const boughtGiftExample = { ...giftExample, voucher_id: null, redeemed_id: null, updated_at: giftExample.sent_date, gift_status: 'sent', status_code: 'SE', status: 5 };
+
 /** Its voucher as V1 shows it. */
 export const voucherV1Example = {
-  id: '3c0e9a7b5d1f2846e0aa',
+  id: VOUCHER,
   code: '7KQ2M9XW4TBR6',
   gift_id: GIFT,
   segment_id: segmentExample.id,
