@@ -28,7 +28,7 @@ export function overview(): string {
     'Every error is `{"error": "<message>"}`, and the messages are exact. A path that does not exist is 404 `Not found.`, one with another method 405 `Method not allowed.` with `Allow`, ' +
       'with or without a token. Unknown fields of a body are refused with 422, unknown query parameters are ignored. A body is at most 1 MiB. ' +
       'What is no HTTP is 400 `Malformed request.`, and a target and headers of more than 16 KB together are 431 `Request too large.` ' +
-      'Where an engine cannot be reached, or the event log is sealed since the installation moved to another one, the answer is 503 `Service unavailable.` with `Retry-After`.',
+      'Where an engine cannot be reached, a read model is too far behind the log to decide by, or the log is sealed since the installation moved to another one, the answer is 503 `Service unavailable.` with `Retry-After`.',
     '## Trying again',
     'Every POST and PATCH under `/api/v2` and `/ops` takes an `Idempotency-Key`: the same key with the same body answers the first outcome again, for 24 hours at least, whatever broke in between.',
     '## Reading what was written',
