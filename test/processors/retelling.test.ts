@@ -24,7 +24,7 @@ const context = (): CommandContext => ({ commandId: randomUUID(), correlationId:
 /** As support works; the house's contacts are its users. */
 const desk = (house: House): ReassignDeps & ParkedDeps => ({
   events: house.events,
-  gifts: { get: async () => undefined },
+  gifts: { get: async () => undefined, reached: async () => true },
   accounts: { get: async (id: string) => (house.contacts.has(id.slice('user-'.length)) ? { entry: 'user', active: true } : undefined) },
   parked: { getMany: async (ids: readonly string[]) => ids.map(() => undefined) },
   hash: (_kind: string, text: string) => `hash of ${text}`,
