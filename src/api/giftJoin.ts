@@ -4,6 +4,7 @@ import { type GiftIssued, ownerOf } from '../domain/gift.js';
 import { transactionStream } from '../domain/purchase.js';
 import type { AccountDocument } from '../projections/accounts.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
+import { folded } from '../projections/folded.js';
 import { type GiftDocument, gifts as giftsProjection } from '../projections/gifts.js';
 import type { ReadModel } from '../projections/readModel.js';
 import { type TransactionDocument, transactionIn } from '../projections/transactions.js';
@@ -63,7 +64,7 @@ export async function giftAfter(deps: GiftModels & { readonly events: EventStore
   const { transaction_id, index, message_id, receiver } = issued.data as GiftIssued['data'];
   const transaction = await chargedPurchase(deps, transaction_id);
   const bought: GiftDocument = { transaction_id, index, message_id, receiver, updated_at: transaction.created_at };
-  const gift = history.reduce((before, event) => (giftsProjection.types.includes(event.type) ? giftsProjection.evolve(before, event, id, 0) : before), bought);
+  const gift = folded(giftsProjection, history, id, bought) ?? bought;
   const hash = gift.receiver.phone_hash;
   return joinedGift(id, gift, transaction, hash === undefined ? undefined : await deps.accounts.get(`phone-${hash}`));
 }

@@ -1,6 +1,7 @@
 /** Parked work as support sees it, and all of it as the log tells it: for who works without a running service, whose read model then stands still. */
 import { parkedId, type ParkedName, type ParkedState, PARKED_NAMES, parkedStream } from '../domain/parked.js';
 import type { Caller, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import { folded } from '../projections/folded.js';
 import { type ParkedDocument, parkedProjection } from '../projections/parked.js';
 import { streamBetween } from './streamBetween.js';
 
@@ -42,7 +43,7 @@ export function parkedView({ id, document }: ParkedEntry): ParkedView {
 
 /** One entity's work from its events. @throws Error without any */
 export function parkedEntry(id: string, events: readonly RecordedEvent[]): ParkedEntry {
-  const document = events.reduce<ParkedDocument | undefined>((before, event) => parkedProjection.evolve(before, event, id, 0), undefined);
+  const document = folded(parkedProjection, events, id);
   if (document === undefined) throw new Error('parked work has no event');
   return { id, document };
 }

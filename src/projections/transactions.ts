@@ -5,6 +5,7 @@ import type { PaymentState } from '../domain/gift.js';
 import type { GiftsPurchased, PaymentAuthenticationRequired, PaymentCharged, PaymentDeclined } from '../domain/purchase.js';
 import { idOf } from '../domain/streamName.js';
 import type { RecordedEvent } from '../ports/eventStore.js';
+import { folded } from './folded.js';
 import { type Projection, typesOf } from './projection.js';
 
 /** `{transactionId}`. Secret: `seed`. Personal: `message`. Money is pence, times are ISO 8601, UTC, milliseconds. */
@@ -56,7 +57,6 @@ export const transactions: Projection<TransactionDocument> = {
 
 /** A purchase as its stream tells it; `undefined` where nothing was bought. */
 export function transactionIn(history: readonly RecordedEvent[]): TransactionDocument | undefined {
-  let transaction: TransactionDocument | undefined;
-  for (const event of history) if (transactions.types.includes(event.type)) transaction = transactions.evolve(transaction, event, idOf(event.stream), 0);
-  return transaction;
+  const [first] = history;
+  return first === undefined ? undefined : folded(transactions, history, idOf(first.stream));
 }

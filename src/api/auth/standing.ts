@@ -3,6 +3,7 @@ import { accountStream } from '../../domain/account.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { type AccountDocument, type ClientDocument, type UserDocument, accountsProjection } from '../../projections/accounts.js';
+import { folded } from '../../projections/folded.js';
 import type { ReadModel } from '../../projections/readModel.js';
 import { within } from '../../within.js';
 import { FRESH_MS, type FreshCache, freshCache } from './freshCache.js';
@@ -71,9 +72,7 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
         if (error instanceof UnavailableError) return [];
         throw error;
       });
-      let present: AccountDocument | undefined;
-      for (const event of events) if (accountsProjection.types.includes(event.type)) present = accountsProjection.evolve(present, event, stream, 0);
-      const { active, ...account } = (present ?? document) as UserDocument | ClientDocument;
+      const { active, ...account } = (folded(accountsProjection, events, stream) ?? document) as UserDocument | ClientDocument;
       // Not the credential's number: another release may count it in another way in the read model that serves.
       return active && secretOf(account) === secretOf(document);
     },

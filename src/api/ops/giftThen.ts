@@ -5,12 +5,11 @@ import { type HistoryDeps, type NamedGifts, upTo } from '../../audit/giftHistory
 import { accountStream, phoneStream } from '../../domain/account.js';
 import { MASK } from '../../domain/fieldClasses.js';
 import { giftStream } from '../../domain/gift.js';
-import type { Position, RecordedEvent } from '../../ports/eventStore.js';
-import type { Body } from '../../ports/readStore.js';
+import type { Position } from '../../ports/eventStore.js';
 import { type AccountDocument, type UserDocument, accountsProjection } from '../../projections/accounts.js';
+import { folded } from '../../projections/folded.js';
 import { gifts } from '../../projections/gifts.js';
-import type { Projection } from '../../projections/projection.js';
-import { transactions } from '../../projections/transactions.js';
+import { transactionIn } from '../../projections/transactions.js';
 import type { ReadModels } from '../../readModels.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from '../embed.js';
 import { type Embedded, embeddedCollector } from '../embedded.js';
@@ -69,8 +68,7 @@ export async function giftThen(deps: GiftThenDeps, request: GiftThenRequest): Pr
 async function joinedThen(deps: GiftThenDeps, { giftId, purchase, position }: GiftThenRequest): Promise<JoinedGift | undefined> {
   const [bought, ...payment] = upTo(purchase, position);
   if (bought === undefined) return undefined;
-  const [transactionId = ''] = transactions.documentIds(bought);
-  const transaction = folded(transactions, [bought, ...payment], transactionId);
+  const transaction = transactionIn([bought, ...payment]);
   const own = folded(gifts, [bought, ...upTo(await deps.events.read(giftStream(giftId)), position)], giftId);
   if (transaction === undefined || own === undefined) return undefined;
   const hash = own.receiver.phone_hash;
@@ -79,17 +77,6 @@ async function joinedThen(deps: GiftThenDeps, { giftId, purchase, position }: Gi
 
 async function accountThen({ events }: GiftThenDeps, stream: string, position: Position | undefined): Promise<AccountDocument | undefined> {
   return folded(accountsProjection, upTo(await events.read(stream), position), stream);
-}
-
-/** One document of a projection, folded from all events that may touch it. */
-function folded<B extends Body>(projection: Projection<B>, events: readonly RecordedEvent[], id: string): B | undefined {
-  let document: B | undefined;
-  for (const event of events) {
-    if (!projection.types.includes(event.type)) continue;
-    const index = projection.documentIds(event).indexOf(id);
-    if (index >= 0) document = projection.evolve(document, event, id, index);
-  }
-  return document;
 }
 
 function withoutSecrets(embedded: Embedded, personal: boolean): Embedded {
