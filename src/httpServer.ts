@@ -35,8 +35,7 @@ export async function listen(port: number, host: string, onError: (error: Error)
   const connections = new Set<Socket>();
   const refusing = refusals();
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
-    // RFC 9112 3.2: a request of this version without Host is refused. Node's own refusal has no body.
-    if (request.headers.host === undefined && request.httpVersion === '1.1') refusing.refuse(request.socket, 'malformed');
+    if (!namesItsHost(request)) refusing.refuse(request.socket, 'malformed');
     else if (handler === undefined) refusing.refuse(request.socket, 'starting');
     else if (refusing.admits(request, response)) {
       if (closing) refusing.end(request.socket);
@@ -80,6 +79,13 @@ export async function listen(port: number, host: string, onError: (error: Error)
       await stop(server, refusing);
     },
   };
+}
+
+/** Whether it has one `Host` line, or, of a version before 1.1, none (RFC 9112 3.2). Node's own refusal of none has no body, and of several it takes the first: a proxy may have taken another. */
+function namesItsHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts += 1;
+  return hosts === 1 || (hosts === 0 && httpVersion !== '1.1');
 }
 
 async function stop(server: Server, refusing: Refusals): Promise<void> {

@@ -64,7 +64,7 @@ async function settled(): Promise<void> {
 
 test('whatever malformed follows a whole request, this gets its own answer first; then the connection ends', async (context) => {
   const tails: [tail: string, status: string][] = [
-    ['GARBAGE\r\n\r\n', '400'], ['\0', '400'], ['}', '400'], ['GET /y HTTP/1.1\r\n\r\n', '400'], ['CONNECT y:1 HTTP/1.1\r\nHost: y\r\n\r\n', '404'],
+    ['GARBAGE\r\n\r\n', '400'], ['\0', '400'], ['}', '400'], ['GET /y HTTP/1.1\r\n\r\n', '400'], ['GET /y HTTP/1.1\r\nHost: y\r\nHOST: z\r\n\r\n', '400'], ['CONNECT y:1 HTTP/1.1\r\nHost: y\r\n\r\n', '404'],
     [`GET /${'y'.repeat(20_000)} HTTP/1.1\r\nHost: y\r\n\r\n`, '431'], [`GET /y HTTP/1.1\r\nHost: y\r\nX-Long: ${'y'.repeat(20_000)}\r\n\r\n`, '431'],
   ];
   for (const [tail, status] of tails) {
