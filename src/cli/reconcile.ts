@@ -49,7 +49,7 @@ async function runReconcile(terminal: Terminal, flags: ReconcileFlags): Promise<
         shown++;
         await writeLines(terminal.stdout, [json ? jsonLine({ action: 'difference', ...difference }) : inWords(difference)]);
       };
-      const report = await reconcileDay({ events, ledger: await providersLedger(config, store.records) }, day, tell, terminal.signal);
+      const report = await reconcileDay({ events, ledger: (await providersLedger(config, store.records))() }, day, tell, terminal.signal);
       complete = true;
       return { day, report };
     } finally {

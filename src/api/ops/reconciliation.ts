@@ -12,9 +12,9 @@ import { inWords } from './ranges.js';
 /** The routes. */
 export function reconciliationRoutes({ engines: { events, store }, payments, gifts }: OpsDeps): OpsRoute[] {
   // Loaded with the routes, not when it is asked for: by then a later build may have taken the file away.
-  const ledger = providersLedger(payments, store.records);
+  const openLedger = providersLedger(payments, store.records);
   // Its failure is met by whoever asks.
-  ledger.catch(() => undefined);
+  openLedger.catch(() => undefined);
   return [
     {
       method: 'GET',
@@ -38,7 +38,7 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
       async handle({ query }) {
         const day = inWords(() => dayOf(query['day'] as string, query['time_zone'] as string, { now: Date.parse(gifts.now()), settings: payments }));
         const compare = async (tell: (difference: Difference) => Promise<void>, signal: AbortSignal): Promise<DayReport> =>
-          reconcileDay({ events, ledger: await ledger }, day, tell, signal).catch((error: unknown) => {
+          reconcileDay({ events, ledger: (await openLedger)() }, day, tell, signal).catch((error: unknown) => {
             if (error instanceof TroubleError || error instanceof NotNowError) throw new UnavailableError(error.message, { cause: error });
             throw error;
           });

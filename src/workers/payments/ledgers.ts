@@ -3,8 +3,15 @@ import type { PaymentLedger } from '../../ports/paymentLedger.js';
 import type { Records } from '../../ports/readStore.js';
 import type { ProviderSettings } from '../../providerSettings.js';
 
-/** Opens it; it holds nothing open. The libraries are large: only that of the provider is loaded. */
-export async function providersLedger({ stripe }: Pick<ProviderSettings, 'stripe'>, records: Records): Promise<PaymentLedger> {
-  if (stripe !== undefined) return (await import('./stripeLedger.js')).stripeLedger(stripe);
-  return (await import('./simulatedLedger.js')).simulatedLedger(records);
+/**
+ * Loads what it needs; the libraries are large, so only that of the provider is. What it gives opens the ledger for one comparison: such a ledger may
+ * remember what it has read. It holds nothing open.
+ */
+export async function providersLedger({ stripe }: Pick<ProviderSettings, 'stripe'>, records: Records): Promise<() => PaymentLedger> {
+  if (stripe !== undefined) {
+    const { stripeLedger } = await import('./stripeLedger.js');
+    return () => stripeLedger(stripe);
+  }
+  const { simulatedLedger } = await import('./simulatedLedger.js');
+  return () => simulatedLedger(records);
 }

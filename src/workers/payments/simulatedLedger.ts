@@ -4,7 +4,7 @@ import type { Records } from '../../ports/readStore.js';
 import type { ChargeReply, RefundReply } from '../messages.js';
 import { CHARGE_PREFIX, PROVIDER, REFUND_PREFIX, type SimulatedEntry } from './simulated.js';
 
-/** The ledger in the records. */
+/** The ledger in the records, as it stands when it is first asked: for one comparison. */
 export function simulatedLedger(records: Records): PaymentLedger {
   const charges = async (): Promise<LedgerEntry[]> =>
     (await records.list<SimulatedEntry<ChargeReply>>(CHARGE_PREFIX)).flatMap(({ key, value }) =>

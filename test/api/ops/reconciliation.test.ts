@@ -40,6 +40,15 @@ test('a day that agrees, on the command line and under /ops', async () => {
   assert.deepEqual(lines(reply.text).map((line) => ({ ...line, to: '' })), [{ ...report, to: '' }]);
 });
 
+test('what was charged since the last comparison is in the next one', async () => {
+  const before = lines((await ask(`day=${today()}&time_zone=UTC`)).text);
+  await buyOne(service);
+  const after = lines((await ask(`day=${today()}&time_zone=UTC`)).text);
+  const charged = (report: readonly Record<string, unknown>[]): unknown[] =>
+    report.map(({ action, differences, ledgers: all }) => [action, differences, (all as typeof ledgers | undefined)?.[0]?.there.charges]);
+  assert.deepEqual([charged(before), charged(after)], [[['done', 0, 1]], [['done', 0, 2]]]);
+});
+
 test('a difference: exit code 1, told in both', async () => {
   const event = { id: crypto.randomUUID(), type: 'PaymentCharged', at: new Date().toISOString(), data: { amount: 999, provider: 'simulated', charge_id: 'ch_never' }, metadata: { commandId: 'x', correlationId: 'x', by: {} } };
   await service.events.append('transaction-strange', [event], 'none');
