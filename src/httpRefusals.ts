@@ -111,6 +111,8 @@ function answerText(as: RefusedAs): string {
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': String(body.length),
+    // Of every answer but 1xx and 5xx (RFC 9110 6.6.1); Node's own are not asked here.
+    Date: new Date().toUTCString(),
     Connection: 'close',
     'X-Request-Id': randomUUID(),
     'Content-Security-Policy': "default-src 'none'",

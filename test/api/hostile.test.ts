@@ -269,6 +269,7 @@ test('malformed HTTP', async () => {
     const reply = await raw(text, { waitMs: 2_000 });
     assert.deepEqual([reply?.status, errorOf(reply)], [400, 'Malformed request.'], String(text));
     assert.equal(reply?.headers.get('connection'), 'close');
+    assert.ok(Math.abs(Date.parse(reply?.headers.get('date') ?? '') - Date.now()) < 60_000, String(text));
   }
   const tunnel = await raw('CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test:443\r\n\r\n');
   assert.deepEqual([tunnel?.status, errorOf(tunnel)], [404, 'Not found.']);
