@@ -39,12 +39,13 @@ test('it is valid OpenAPI 3.1, with examples that hold', async ({ document }) =>
   assert.equal(faultsOf(document), []);
 });
 
-test('generators make useful types of it: no array without items, no object of which nothing is said', ({ document }) => {
+test('generators make useful types of it: no array without items, no object of which nothing is said, no value that is one of several without its type', ({ document }) => {
   const silent: string[] = [];
   const look = (value: unknown, path: string): void => {
     if (typeof value !== 'object' || value === null) return;
     const { type } = value as { type?: unknown };
     if (type === 'array' && !('items' in value)) silent.push(path);
+    if (('const' in value || Array.isArray((value as { enum?: unknown }).enum)) && type === undefined) silent.push(path);
     if (type === 'object' && !['properties', 'additionalProperties', 'anyOf', 'oneOf', 'allOf'].some((key) => key in value)) silent.push(path);
     for (const [key, inner] of Object.entries(value)) if (!['example', 'examples', 'not'].includes(key)) look(inner, `${path}/${key}`);
   };

@@ -28,8 +28,8 @@ const careSchema: Schema = {
   properties: {
     gift_id: { type: 'string' },
     transaction_id: { type: 'string' },
-    gift_status: { enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
-    receiver: { enum: ['user', 'phone number', 'nobody'], description: 'Who it is for: a user, whoever has a phone number, whoever claims it.' },
+    gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
+    receiver: { type: 'string', enum: ['user', 'phone number', 'nobody'], description: 'Who it is for: a user, whoever has a phone number, whoever claims it.' },
     receiver_id: { type: ['string', 'null'], description: 'The user.' },
     expiry_date: { type: 'string', format: 'date', description: 'The last valid day (UTC).' },
     blocked_by: { type: 'array', items: { type: 'string' }, description: 'What blocks it: `support`, `support:{ticket}`, `dispute:{id}`.' },

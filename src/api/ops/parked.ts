@@ -21,11 +21,11 @@ const TIME: Schema = { type: 'string', format: 'date-time' };
 
 const properties = {
   id: { ...ID, description: 'One for each entity of a process manager, however often it is parked.' },
-  process: { enum: PARKED_NAMES, description: 'The process manager that gave it up.' },
+  process: { type: 'string', enum: PARKED_NAMES, description: 'The process manager that gave it up.' },
   step: { ...ID, description: 'What was tried.' },
   entity: { ...ID, description: 'Whose step it is: a transaction, a gift whose receiver is to be told, a refund, a dispute.' },
   transaction_id: ID,
-  state: { enum: STATES, description: '`parked`: it waits for a person; `retried`: its process manager has it again; `discarded`: nobody will do it.' },
+  state: { type: 'string', enum: STATES, description: '`parked`: it waits for a person; `retried`: its process manager has it again; `discarded`: nobody will do it.' },
   cause: { ...ID, description: 'Why it could not be done.' },
   times: { type: 'integer', minimum: 1, description: 'How often it has been parked in a row.' },
   parked_at: { ...TIME, description: 'When it was parked last.' },

@@ -15,8 +15,8 @@ const common: Readonly<Record<string, Schema>> = {
 };
 
 const rebuildProperties: Readonly<Record<string, Schema>> = {
-  kind: { enum: ['rebuild', 'rollback'] },
-  state: { enum: ['building', 'ready', 'swapping', 'aborting', 'leaving'], description: '`ready`: built, the leading projector takes it over; `leaving`: it drops it.' },
+  kind: { type: 'string', enum: ['rebuild', 'rollback'] },
+  state: { type: 'string', enum: ['building', 'ready', 'swapping', 'aborting', 'leaving'], description: '`ready`: built, the leading projector takes it over; `leaving`: it drops it.' },
   version: { type: 'integer' },
   build: { type: 'integer', description: 'How often this version had been built before.' },
   by: { type: 'string' },
@@ -52,7 +52,7 @@ const former = object('FormerBuild', { version: { type: 'integer' }, build: { ty
 export const standingSchema: Schema = {
   oneOf: [
     object('ProjectionStanding', {
-      kind: { const: 'projection' },
+      kind: { type: 'string', const: 'projection' },
       ...common,
       version: { type: 'integer' },
       build: { type: 'integer', description: 'How often this version had been built before.' },
@@ -64,7 +64,7 @@ export const standingSchema: Schema = {
       former_release: { oneOf: [former, { type: 'null' }], description: 'Where a rebuild came after a deployment: what the release before it made, kept beside `former` so that this can be brought back.' },
     }),
     object('ProcessStanding', {
-      kind: { const: 'process' },
+      kind: { type: 'string', const: 'process' },
       ...common,
       in_flight: { type: 'integer', minimum: 0, description: 'Pieces of work under way, or waiting for their next attempt.' },
       parked: { type: 'integer', minimum: 0, description: 'Pieces of work that were given up and that nobody has seen to.' },
@@ -104,7 +104,7 @@ export const verificationSchema = object('Verification', {
       required: ['id', 'kind', 'fields'],
       properties: {
         id: { type: 'string' },
-        kind: { enum: ['missing', 'extra', 'different', 'quarantined', 'unfoldable'] },
+        kind: { type: 'string', enum: ['missing', 'extra', 'different', 'quarantined', 'unfoldable'] },
         served_at: { type: 'string' },
         log_at: { type: 'string' },
         fields: { type: 'array', items: fieldDifference },
@@ -121,7 +121,7 @@ export const repairSchema = object('Repair', {
       type: 'object',
       additionalProperties: false,
       required: ['id', 'outcome'],
-      properties: { id: { type: 'string' }, outcome: { enum: ['repaired', 'same', 'removed', 'quarantined'] }, cause: { type: 'string' } },
+      properties: { id: { type: 'string' }, outcome: { type: 'string', enum: ['repaired', 'same', 'removed', 'quarantined'] }, cause: { type: 'string' } },
     },
   },
 });
@@ -130,9 +130,9 @@ export const repairSchema = object('Repair', {
 export const taskSchema = (kind: string, result: Schema): Schema =>
   object(`${kind}Task`, {
     id: { type: 'string' },
-    kind: { const: kind.toLowerCase() },
+    kind: { type: 'string', const: kind.toLowerCase() },
     projection: { type: 'string' },
-    state: { enum: ['running', 'done', 'failed', 'interrupted'], description: '`interrupted`: the process that carried it out has ended; ask for it again.' },
+    state: { type: 'string', enum: ['running', 'done', 'failed', 'interrupted'], description: '`interrupted`: the process that carried it out has ended; ask for it again.' },
     by: { type: 'string' },
     reason: nullable('string', 'Why.'),
     at: { type: 'string', format: 'date-time' },

@@ -166,7 +166,7 @@ export function taskRoutes({ of, exists, upkeep: { tasks, dataDir }, store, pace
         required: ['reason'],
         properties: {
           ids: { type: 'array', minItems: 1, maxItems: MAX_REPAIRS, items: { type: 'string', minLength: 1, maxLength: 200 } },
-          found: { const: true },
+          found: { type: 'boolean', const: true, 'x-message': 'found must be true' },
           reason: reasonProperty,
         },
       },

@@ -23,6 +23,7 @@ const refundSchema: Schema = {
     id: { type: 'string' },
     transaction_id: { type: 'string' },
     status: {
+      type: 'string',
       enum: ['requested', 'started', 'refunded', 'refused', 'nothing'],
       description: '`requested`: its gifts are being cancelled; `started`: the money is being given back; `refunded`: it has been; `refused`: the provider will not, the refund is parked; `nothing`: not one gift could be cancelled.',
     },

@@ -125,6 +125,7 @@ test('what is not there, not allowed or not possible is refused, and nothing is 
   refused(await ask('POST', '/gifts/rebuild', { reason: ' ' }), 422, 'reason must not be empty');
   refused(await ask('POST', '/gifts/verification', { sample: 0 }), 422, 'sample must be at least 1');
   refused(await ask('POST', '/gifts/repair', { ids: ['x'] }), 422, 'reason is required');
+  for (const found of [false, 'yes']) refused(await ask('POST', '/gifts/repair', { found, reason: 'why' }), 422, 'found must be true');
   refused(await ask('POST', '/gifts/repair', { reason: 'why' }), 422, 'give ids, or found');
   refused(await ask('POST', '/gifts/repair', { ids: ['x'], found: true, reason: 'why' }), 422, 'give ids, or found');
   refused(await ask('POST', '/gifts/repair', { ids: ['nope'], reason: 'why' }), 422, 'gifts has no document nope, nor does the log know any');
