@@ -7,8 +7,9 @@ import { type GiftRedeemed, giftStream } from '../domain/gift.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
 import { idOf } from '../domain/streamName.js';
-import type { EventFilter, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import type { EventFilter, EventStore, RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import { type AskedModel, getAtLogEnd } from '../projections/getAtLogEnd.js';
 import type { ReadModels } from '../readModels.js';
 import type { KnownGifts } from './giftHistory.js';
 
@@ -16,12 +17,6 @@ import type { KnownGifts } from './giftHistory.js';
 const REACH_MS = 500;
 const PURCHASES = { types: ['GiftsPurchased'], streams: [transactionStream('')] } as const;
 const REDEMPTIONS = { types: ['GiftRedeemed'], streams: [giftStream('')] } as const;
-
-/** A read model, as far as it is asked. */
-interface Model<T> {
-  get(id: string): Promise<T | undefined>;
-  reached(position: Position, timeoutMs: number): Promise<boolean>;
-}
 
 /** The read models first, then the log. `get` throws UnavailableError where the log can't be read, and the signal's reason. */
 export function knownInLog(events: EventStore, { gifts, redemptions }: Pick<ReadModels, 'gifts' | 'redemptions'>, signal?: AbortSignal): KnownGifts {
@@ -40,13 +35,10 @@ export function knownInLog(events: EventStore, { gifts, redemptions }: Pick<Read
 }
 
 async function modelOrLog<T>(
-  events: EventStore, model: Model<T>, id: string, filter: EventFilter, signal: AbortSignal | undefined, tells: (event: RecordedEvent) => T | undefined,
+  events: EventStore, model: AskedModel<T>, id: string, filter: EventFilter, signal: AbortSignal | undefined, tells: (event: RecordedEvent) => T | undefined,
 ): Promise<T | undefined> {
   try {
-    const known = await model.get(id);
-    if (known !== undefined) return known;
-    const end = await events.end();
-    if (end === undefined || (await model.reached(end, REACH_MS))) return undefined;
+    return await getAtLogEnd(events, model, id, REACH_MS);
   } catch (error) {
     // Whatever the read store's trouble is, the log says more; what it can't say either is thrown there.
     if (!(error instanceof UnavailableError)) throw error;

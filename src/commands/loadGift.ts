@@ -7,8 +7,8 @@ import { giftIdsIn } from '../domain/giftIds.js';
 import { type GiftsPurchased, issueGift, purchaseAggregate, transactionStream } from '../domain/purchase.js';
 import { Refusal } from '../domain/refusal.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
-import { UnavailableError } from '../ports/unavailable.js';
 import type { CatalogueView } from '../projections/catalogueView.js';
+import { getAtLogEnd } from '../projections/getAtLogEnd.js';
 import type { GiftDocument } from '../projections/gifts.js';
 import type { ReadModel } from '../projections/readModel.js';
 import type { UserDocument } from '../projections/accounts.js';
@@ -77,6 +77,9 @@ async function judge(deps: GiftDeps, giftId: string, history: readonly RecordedE
   return { giftId, history, ...found, ownerWanted, facts: ownerWanted(caller) ? await withPhoneOwner(deps, found.gift, facts) : facts };
 }
 
+/** How long a command waits for the read model to have all of the log before it says that there is no such gift, milliseconds. */
+const MISSING_WAIT_MS = 1000;
+
 /** A gift and how its payment stands; `issue` as in `LoadedGift`. */
 export interface FoundGift {
   readonly gift: IssuedGift;
@@ -88,28 +91,14 @@ export interface FoundGift {
 export async function foundGift(deps: Pick<GiftDeps, 'events' | 'gifts'>, giftId: string, history: readonly RecordedEvent[]): Promise<FoundGift> {
   const issued = fold(giftAggregate, history);
   if (issued.status !== 'none') return { gift: issued, payment: 'charged' };
-  const found = await boughtGift(deps, giftId);
+  // Told as missing while the read model is behind it would be kept for the caller's key, and whoever tries again be refused for a day.
+  const found = await getAtLogEnd(deps.events, deps.gifts, giftId, MISSING_WAIT_MS);
   if (found === undefined) throw new Refusal('gift_not_found');
   const purchase = fold(purchaseAggregate, await deps.events.read(transactionStream(found.transaction_id)));
   if (purchase.status === 'none') throw new Refusal('gift_not_found');
   const issue = issueOf(purchase.purchase, purchase.purchasedAt, found.index);
   const gift: IssuedGift = { status: 'issued', issued: issue.data, redemptions: [] };
   return { gift, payment: purchase.status, ...(purchase.status === 'charged' ? { issue } : {}) };
-}
-
-/** How long a command waits for the read model to have all of the log before it says that there is no such gift, milliseconds. */
-const MISSING_WAIT_MS = 1000;
-
-/**
- * The gift as the read model has it, or `undefined` where the log has none. That the read model lacks it is no fact while it is behind: told as one it would be kept for the
- * caller's key, so that whoever tries again is refused for a day. @throws UnavailableError while it is behind
- */
-async function boughtGift({ events, gifts }: Pick<GiftDeps, 'events' | 'gifts'>, giftId: string): Promise<GiftDocument | undefined> {
-  const known = await gifts.get(giftId);
-  if (known !== undefined) return known;
-  const end = await events.end();
-  if (end !== undefined && !(await gifts.reached(end, MISSING_WAIT_MS))) throw new UnavailableError('the read model of gifts is behind the log');
-  return gifts.get(giftId);
 }
 
 function issueOf(purchase: GiftsPurchased['data'], purchasedAt: string, index: number): GiftIssued {
