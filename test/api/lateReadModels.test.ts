@@ -107,15 +107,15 @@ test('a gift that is not issued yet is not refused for good while the read model
   const charge = purchaseOf('latte', [{ user_id: 'bob' }, {}], { reference: 'pm_card_slow' });
   const bought = service.ask('POST', '/api/v2/transactions', { token: await service.userToken('ann'), body: charge });
   const { events } = service;
-  const seed = async (): Promise<string[]> => {
+  const ids = await eventually(async () => {
     for await (const batch of events.readAll(undefined, { types: ['GiftsPurchased'] })) {
-      const [last] = batch.events.slice(-1);
-      if (last !== undefined) return giftsProjection.documentIds(last).slice();
+      const last = batch.events.at(-1);
+      if (last !== undefined) return giftsProjection.documentIds(last);
     }
-    return [];
-  };
-  await eventually(async () => (await seed()).length === 2);
-  const [sent = '', shared = ''] = await seed();
+    return undefined;
+  });
+  assert.equal(ids.length, 2);
+  const [sent = '', shared = ''] = ids;
   const asked = async (): Promise<Reply[]> => [
     await service.ask('POST', `/api/v2/gifts/${sent}/redemptions`, { token: await service.userToken('bob'), key: 'late-redeem', body: { location_id: 'bean-soho' } }),
     await write(`${sent}/voucher/claimed`, 'bob', 'late-v2'),

@@ -72,9 +72,9 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
         if (error instanceof UnavailableError) return [];
         throw error;
       });
-      const { active, ...account } = (folded(accountsProjection, events, stream) ?? document) as UserDocument | ClientDocument;
+      const account = (folded(accountsProjection, events, stream) ?? document) as UserDocument | ClientDocument;
       // Not the credential's number: another release may count it in another way in the read model that serves.
-      return active && secretOf(account) === secretOf(document);
+      return account.active && secretOf(account) === secretOf(document);
     },
     known(session) {
       const itsClient = clients.peek(session.client);
@@ -94,8 +94,7 @@ export function standing(session: Session, client: ClientDocument | undefined, u
   return user?.active === true && user.credential === session.userCredential ? { client, user } : undefined;
 }
 
-const secretOf = (account: Pick<UserDocument, 'entry' | 'password_hash'> | Pick<ClientDocument, 'entry' | 'secret_hash'>): string =>
-  account.entry === 'user' ? account.password_hash : account.secret_hash;
+const secretOf = (account: UserDocument | ClientDocument): string => (account.entry === 'user' ? account.password_hash : account.secret_hash);
 
 async function looked<V>(cache: FreshCache<V>, key: string): Promise<V> {
   const fresh = cache.peek(key);

@@ -66,9 +66,10 @@ export async function giftThen(deps: GiftThenDeps, request: GiftThenRequest): Pr
 }
 
 async function joinedThen(deps: GiftThenDeps, { giftId, purchase, position }: GiftThenRequest): Promise<JoinedGift | undefined> {
-  const [bought, ...payment] = upTo(purchase, position);
+  const known = upTo(purchase, position);
+  const [bought] = known;
   if (bought === undefined) return undefined;
-  const transaction = transactionIn([bought, ...payment]);
+  const transaction = transactionIn(known);
   const own = folded(gifts, [bought, ...upTo(await deps.events.read(giftStream(giftId)), position)], giftId);
   if (transaction === undefined || own === undefined) return undefined;
   const hash = own.receiver.phone_hash;
