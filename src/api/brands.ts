@@ -15,6 +15,7 @@ export function brandRoutes({ catalogue }: { readonly catalogue: CatalogueView }
     {
       method: 'GET',
       path: '/api/v2/brands',
+      operation: 'listBrands',
       summary: 'List brands that have active products',
       description: 'The active brands visible to the caller, in the order of the catalogue. Their products and consolidated products are those that the caller may buy.',
       tag: 'Catalogue',

@@ -22,6 +22,7 @@ export function categoryRoutes({ catalogue, publicUrl }: { readonly catalogue: C
     {
       method: 'GET',
       path: PATH,
+      operation: 'listCategories',
       summary: 'List categories',
       description: 'In the order of the catalogue. Their products are those that the caller may buy; a category without any is listed too.',
       tag: 'Catalogue',
@@ -51,6 +52,7 @@ export function categoryRoutes({ catalogue, publicUrl }: { readonly catalogue: C
     {
       method: 'GET',
       path: `${PATH}/:id`,
+      operation: 'getCategory',
       summary: 'One category',
       tag: 'Catalogue',
       caller: 'any',

@@ -22,6 +22,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
     {
       method: 'GET',
       path: '/api/v2/gifts/:giftId',
+      operation: 'getGift',
       summary: 'One gift',
       description: 'Any signed-in user who holds the id or shortcode may look a gift up: both are unguessable.',
       tag: 'Gifts',
@@ -49,6 +50,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
     {
       method: 'POST',
       path: '/api/v2/gifts/:giftId/claim',
+      operation: 'claimGift',
       summary: 'Claim a gift shared by URL',
       description: 'Makes the caller the owner of a gift that was bought without a receiver; the first wins. The owner again gets the gift again.',
       tag: 'Gifts',
@@ -80,6 +82,7 @@ export function giftRoutes(deps: GiftRouteDeps): Route[] {
     {
       method: 'GET',
       path: '/api/v2/gifts/:giftId/product/adjustment-codes',
+      operation: 'listAdjustmentCodes',
       summary: 'Adjustment codes for a gift',
       description: "For points of sale: the codes of the calling user's merchant. A gift is redeemed against any single one of them.",
       tag: 'Gifts',

@@ -19,6 +19,7 @@ export function launchPageRoutes(deps: LaunchPageDeps): Route[] {
     {
       method: 'GET',
       path: '/g/:giftId',
+      operation: 'showLaunchPage',
       summary: 'The page behind a launch_url',
       description: 'For people, without a token: product, brand, expiry, and a link to the app.',
       tag: 'Gifts',

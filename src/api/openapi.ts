@@ -41,11 +41,10 @@ export function openApiDocument(routes: readonly Route[], info: ApiInfo): object
     const shape = path.replaceAll(/\{\w+\}/g, '{}');
     const template = templates.get(shape) ?? path;
     templates.set(shape, template);
-    const operationId = operationIdOf(route);
-    if (names.has(operationId)) throw new Error(`two routes are called ${operationId}`);
-    names.add(operationId);
+    if (names.has(route.operation)) throw new Error(`two routes are called ${route.operation}`);
+    names.add(route.operation);
     const item = (paths[template] ??= {});
-    item[route.method.toLowerCase()] = operation(route, operationId, parameterNames(template), components.reference);
+    item[route.method.toLowerCase()] = operation(route, parameterNames(template), components.reference);
   }
   const used = new Set(routes.map(({ tag }) => tag));
   const known = Object.entries(TAGS).filter(([name]) => used.has(name));
@@ -80,19 +79,14 @@ function parameterNames(template: string): string[] {
   return [...template.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
 }
 
-/** `POST /api/v2/gifts/:giftId/voucher` is `postGiftsVoucherByGiftId`. */
-function operationIdOf({ method, path }: Route): string {
-  const segments = path.replace(/^\/api\/v2/, '').split('/').filter((segment) => segment !== '');
-  const words = segments.filter((segment) => !segment.includes(':')).map(pascalCase);
-  const by = segments.filter((segment) => segment.includes(':')).map(pascalCase);
-  return method.toLowerCase() + words.join('') + (by.length === 0 ? '' : `By${by.join('And')}`);
-}
-
 type Reference = (schema: Schema) => unknown;
 
-function operation(route: Route, operationId: string, names: readonly string[], reference: Reference): Json {
+/** A schema without a title gets one by its operation (`RedeemGiftAnswer`): else each generator of clients makes up a name of its own. */
+const named = (route: Route, what: string, schema: Schema): Schema => (schema['title'] === undefined ? { title: `${pascalCase(route.operation)}${what}`, ...schema } : schema);
+
+function operation(route: Route, names: readonly string[], reference: Reference): Json {
   return {
-    operationId,
+    operationId: route.operation,
     tags: [route.tag],
     summary: route.summary,
     ...descriptionOf(route),
@@ -136,14 +130,14 @@ function parametersOf(route: Route, names: readonly string[], reference: Referen
       schema: schema['type'] === 'boolean' ? { ...schema, ...QUERY_BOOLEAN } : reference(schema),
     };
   });
-  const embed = (route.embeds ?? []).length === 0 ? [] : [embedParameter(route.embeds ?? [])];
+  const embed = (route.embeds ?? []).length === 0 ? [] : [embedParameter(route, route.embeds ?? [], reference)];
   return [...inPath, ...inQuery, ...embed, ...headerParameters(route)];
 }
 
 /** `1`, `0`, `true`, `false` (decisions 1). */
 const QUERY_BOOLEAN: Schema = { type: ['boolean', 'integer'], enum: [true, false, 1, 0] };
 
-function embedParameter(relations: readonly string[]): Json {
+function embedParameter(route: Route, relations: readonly string[], reference: Reference): Json {
   return {
     name: 'embed[]',
     in: 'query',
@@ -151,7 +145,7 @@ function embedParameter(relations: readonly string[]): Json {
     description: 'Relations to embed, repeatable. A dotted relation embeds every step of its path.',
     style: 'form',
     explode: true,
-    schema: { type: 'array', items: { type: 'string', enum: relations } },
+    schema: { type: 'array', items: reference(named(route, 'Embed', { type: 'string', enum: relations })) },
   };
 }
 
@@ -166,7 +160,7 @@ function headerParameters(route: Route): Json[] {
 }
 
 function requestBody(route: Route, body: Schema, reference: Reference): Json {
-  const media = { schema: reference(body), ...(route.bodyExample === undefined ? {} : { example: route.bodyExample }) };
+  const media = { schema: reference(named(route, 'Body', body)), ...(route.bodyExample === undefined ? {} : { example: route.bodyExample }) };
   return {
     required: route.bodyOptional !== true,
     content: { 'application/json': media, ...(route.formBody === true ? { 'application/x-www-form-urlencoded': media } : {}) },
@@ -197,7 +191,7 @@ function success(route: Route, answer: SuccessAnswer, reference: Reference): Jso
   }
   for (const [name, description] of Object.entries(answer.headers ?? {})) headers[name] = { description, schema: { type: 'string' } };
   const type = answer.contentType ?? 'application/json';
-  const schema = answer.schema === undefined ? { type: 'string' } : reference(answer.schema);
+  const schema = answer.schema === undefined ? { type: 'string' } : reference(named(route, 'Answer', answer.schema));
   return {
     description: answer.description,
     headers,

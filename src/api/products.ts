@@ -23,6 +23,7 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
     {
       method: 'GET',
       path: '/api/v2/products',
+      operation: 'listProducts',
       summary: 'List active products',
       description:
         'All products that the caller may buy. With `q` the best match comes first, otherwise they are in the order of the catalogue. All filters given must hold.',
@@ -66,6 +67,7 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
     {
       method: 'GET',
       path: '/api/v2/products/:id',
+      operation: 'getProduct',
       summary: 'One product',
       tag: 'Catalogue',
       caller: 'any',

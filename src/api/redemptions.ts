@@ -36,6 +36,7 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
     {
       method: 'POST',
       path: '/api/v2/gifts/:giftId/redemptions',
+      operation: 'redeemGift',
       summary: 'Redeem a gift',
       description: 'By the customer owning the gift, at any location, or by a merchant user for a merchant the gift is valid for, at the merchant’s own locations.',
       tag: 'Redemptions',
@@ -64,6 +65,7 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
     {
       method: 'PATCH',
       path: '/api/v2/gifts/:giftId/redemptions/:redemptionId',
+      operation: 'unredeemLatest',
       summary: 'Reverse the latest redemption',
       description: 'For points of sale. The redemption’s id, or `latest` for the most recent one; only the most recent redemption can be reversed.',
       tag: 'Redemptions',

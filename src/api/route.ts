@@ -91,6 +91,8 @@ export interface RouteDescription {
   readonly method: 'GET' | 'POST' | 'PATCH';
   /** As find-my-way takes it, without a trailing slash (both are served): `/api/v2/gifts/:giftId`. */
   readonly path: string;
+  /** What clients made from the description call it, in camel case: its operation id. A name of its own, and the same from release to release. */
+  readonly operation: string;
   /** One line for the description; `tag` groups it (the file's resource). */
   readonly summary: string;
   readonly tag: string;

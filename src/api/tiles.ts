@@ -20,6 +20,7 @@ export function tileRoutes({ catalogue }: { readonly catalogue: CatalogueView })
     {
       method: 'GET',
       path: '/api/v2/tiles/:tiles',
+      operation: 'listTiles',
       summary: 'The map tiles between two points, with the stores in them',
       description:
         'The Web Mercator tiles that cover the box between the two points, at the largest zoom with at most 64 tiles (never over 18), row by row from the north-west. ' +

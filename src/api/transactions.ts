@@ -192,6 +192,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     {
       method: 'POST',
       path: '/api/v2/transactions',
+      operation: 'purchaseGifts',
       summary: 'Buy gifts',
       description: `Waits a moment for the charge. ${NOT_DECIDED_YET} Declined: the gifts are cancelled. Send an Idempotency-Key: a repeated purchase then never buys twice.`,
       tag: 'Transactions',
@@ -224,6 +225,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     {
       method: 'GET',
       path: '/api/v2/transactions/:transactionId',
+      operation: 'getTransaction',
       summary: 'One transaction',
       description: `For its buyer: what the purchase answered, as things are now. ${NOT_DECIDED_YET}`,
       tag: 'Transactions',
@@ -242,6 +244,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
     {
       method: 'GET',
       path: '/api/v2/transactions/:transactionId/gifts',
+      operation: 'listTransactionGifts',
       summary: 'The gifts of a transaction',
       description: 'For its buyer, page by page, in the order of the receivers.',
       tag: 'Transactions',

@@ -65,6 +65,7 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
     {
       method: 'POST',
       path: TWILIO_CALLBACK_PATH,
+      operation: 'receiveTwilioStatus',
       summary: 'What Twilio tells of a message',
       description: 'For Twilio, which signs what it sends. A message that could not be delivered is noted once, with its cause, whenever and however often that is told.',
       tag: 'Webhooks',

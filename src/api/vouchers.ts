@@ -63,6 +63,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
     {
       method: 'GET',
       path: '/api/v2/gifts/:giftId/voucher/options',
+      operation: 'listVoucherOptions',
       summary: 'Voucher options',
       description: 'The segments that a voucher of this gift may be generated for.',
       tag: 'Vouchers',
@@ -87,6 +88,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
     {
       method: 'POST',
       path: '/api/v2/gifts/:giftId/voucher/claimed',
+      operation: 'generateVoucher',
       summary: 'Generate a V2 voucher',
       description: 'A gift has one voucher with one code, whichever endpoint made it: a later call answers the one there is.',
       tag: 'Vouchers',
@@ -110,6 +112,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
     {
       method: 'GET',
       path: '/api/v2/gifts/:giftId/voucher/claimed',
+      operation: 'getVoucher',
       summary: 'The V2 voucher, if there is one',
       tag: 'Vouchers',
       caller: 'user',
@@ -129,6 +132,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
     {
       method: 'POST',
       path: '/api/v2/gifts/:giftId/voucher',
+      operation: 'generateVoucherV1',
       summary: 'Generate a V1 voucher',
       description: 'For brands with integration ids 1 to 6. The code is at `embedded.vouchers[0].code`.',
       tag: 'Vouchers',

@@ -82,6 +82,7 @@ export function webhookRoutes(deps: WebhookDeps): Route[] {
     {
       method: 'POST',
       path: '/webhooks/stripe',
+      operation: 'receiveStripeEvent',
       summary: 'What Stripe tells',
       description:
         'For Stripe, which signs what it sends. Each message is noted once, whenever and in whatever order it comes. What is about no transaction of this installation is answered with 200 and ' +

@@ -18,6 +18,7 @@ const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/go
 const route = (path: string, tag: string): Route => ({
   method: 'GET',
   path,
+  operation: `get${tag}`,
   summary: `Summary of ${path}`,
   tag,
   caller: 'any',

@@ -10,7 +10,7 @@ import { PASSING, answerOf, checked } from '../support/answers.js';
 import { chosenServers } from '../support/engines.js';
 import { buy, redeem } from '../support/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../support/service.js';
-import { type DescribedOperation, type GivenAnswer, answerChecker, operationsOf } from './openapiCheck.js';
+import { type DescribedOperation, type GivenAnswer, answerChecker, operationsOf, relationsOf, resolved } from './openapiCheck.js';
 
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_121);
 /** How many requests are made, compared with what everybody's run makes of them: on servers the descriptions are no others. */
@@ -103,14 +103,9 @@ function text(name: string): fc.Arbitrary<string> {
   return known.length === 0 ? fc.oneof(fc.string(), odd) : fc.oneof({ weight: 12, arbitrary: fc.constantFrom(...known) }, { weight: 1, arbitrary: fc.string() }, { weight: 1, arbitrary: odd });
 }
 
-function resolved(schema: Json): Json {
-  if (schema.$ref === undefined) return schema;
-  return (schema.$ref as string).slice(2).split('/').reduce((inner: Json, key) => inner[key], document);
-}
-
 /** Values that a schema allows; its `pattern` is left to chance. */
 function valid(given: Json, name = '', parent = ''): fc.Arbitrary<unknown> {
-  const schema = resolved(given);
+  const schema = resolved(document, given);
   if (schema.const !== undefined) return fc.constant(schema.const);
   if (schema.enum !== undefined) return fc.constantFrom(...(schema.enum as unknown[]));
   if (schema.anyOf !== undefined) return fc.oneof(...(schema.anyOf as Json[]).map((one) => valid(one, name, parent)));
@@ -157,8 +152,8 @@ interface Made {
 const wellFormed = (value: string): string => value.replaceAll(/\p{Surrogate}/gu, '\ufffd');
 
 function requests({ method, path, operation }: DescribedOperation): fc.Arbitrary<Made> {
-  const parameters = (operation['parameters'] as Json[]).map(resolved);
-  pool['embed'] = parameters.find((one) => one.name === 'embed[]')?.schema.items.enum ?? [];
+  const parameters = (operation['parameters'] as Json[]).map((one) => resolved(document, one));
+  pool['embed'] = [...relationsOf(document, operation)];
   const inPath = parameters.filter((one) => one.in === 'path').map((one) => text(one.name as string).filter((value) => !/^\.{0,2}$/.test(value) && wellFormed(value) === value).map((value) => [one.name as string, value] as const));
   const inQuery = parameters.filter((one) => one.in === 'query').map((one) => {
     const name = (one.name as string).replace('[]', '');

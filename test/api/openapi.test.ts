@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { describedErrors, openApiDocument } from '../../src/api/openapi.js';
 import type { Route, Schema } from '../../src/api/route.js';
-import { answerChecker, faultsOf, operationsOf } from './openapiCheck.js';
+import { answerChecker, faultsOf, operationsOf, relationsOf } from './openapiCheck.js';
 
 const test = suite('the API description');
 
@@ -15,6 +15,7 @@ const petAnswer: Schema = { type: 'object', required: ['data'], properties: { da
 const getPet: Route = {
   method: 'GET',
   path: '/api/v2/pets/:petId',
+  operation: 'getPet',
   summary: 'One pet',
   description: 'By its id.',
   tag: 'Catalogue',
@@ -33,6 +34,7 @@ const getPet: Route = {
 const renamePet: Route = {
   method: 'PATCH',
   path: '/api/v2/pets/:id',
+  operation: 'renamePet',
   summary: 'Rename a pet',
   tag: 'Zoo',
   caller: 'user',
@@ -51,6 +53,7 @@ const renamePet: Route = {
 const token: Route = {
   method: 'POST',
   path: '/oauth/token',
+  operation: 'getToken',
   summary: 'A token',
   tag: 'Tokens',
   caller: 'none',
@@ -64,6 +67,7 @@ const token: Route = {
 const page: Route = {
   method: 'GET',
   path: '/g/:shortcode',
+  operation: 'showPage',
   summary: 'The page',
   tag: 'Gifts',
   caller: 'none',
@@ -109,12 +113,12 @@ test('every route is an operation with a name of its own', () => {
   );
   assert.equal(
     operations.map(({ operation }) => String(operation['operationId'])).sort(),
-    ['getGByShortcode', 'getPetsByPetId', 'patchPetsById', 'postOauthToken'],
+    ['getPet', 'getToken', 'renamePet', 'showPage'],
   );
 });
 
 test('two operations of one name are refused', () => {
-  assert.throws(() => openApiDocument([getPet, getPet], INFO), /two routes are called getPetsByPetId/);
+  assert.throws(() => openApiDocument([getPet, getPet], INFO), /two routes are called getPet/);
 });
 
 test('parameters stand with their place, brackets and meaning', () => {
@@ -124,7 +128,8 @@ test('parameters stand with their place, brackets and meaning', () => {
   assert.equal(parameters[0], { name: 'petId', in: 'path', required: true, description: "The pet's id.", schema: { type: 'string' } });
   assert.equal(parameters[1], { name: 'age', in: 'query', required: true, description: 'In years.', schema: { type: 'integer', minimum: 0 } });
   assert.equal(parameters[2], { name: 'colour[]', in: 'query', required: false, style: 'form', explode: true, schema: { type: 'array', items: { type: 'string' } } });
-  assert.equal(at(parameters[3], 'schema', 'items', 'enum'), ['owner', 'owner.house']);
+  assert.equal(at(parameters[3], 'schema', 'items'), { $ref: '#/components/schemas/GetPetEmbed' });
+  assert.equal(relationsOf(openApiDocument(routes, INFO), operation as Readonly<Record<string, unknown>>), ['owner', 'owner.house']);
 });
 
 test('a path that two routes spell differently has one spelling', () => {
@@ -156,9 +161,10 @@ test('answers stand with schema, example and headers', () => {
   const document = openApiDocument(routes, INFO);
   const one = at(operationOf(document, 'get', '/api/v2/pets/{petId}'), 'responses', '200');
   assert.equal(at(one, 'content', 'application/json'), {
-    schema: { type: 'object', required: ['data'], properties: { data: { $ref: '#/components/schemas/Pet' } } },
+    schema: { $ref: '#/components/schemas/GetPetAnswer' },
     example: { data: { id: 'p1' } },
   });
+  assert.equal(at(document, 'components', 'schemas', 'GetPetAnswer'), { title: 'GetPetAnswer', type: 'object', required: ['data'], properties: { data: { $ref: '#/components/schemas/Pet' } } });
   assert.equal(Object.keys(at(one, 'headers') as object), ['X-Request-Id', 'Location']);
   const renamed = at(operationOf(document, 'patch', '/api/v2/pets/{petId}'), 'responses', '200');
   assert.equal(Object.keys(at(renamed, 'headers') as object), ['X-Request-Id', 'Cache-Control', 'Gift-Position', 'Idempotent-Replayed']);
@@ -199,8 +205,9 @@ test('a schema with a title stands once, under its title', () => {
   const document = openApiDocument(routes, INFO);
   assert.equal(at(document, 'components', 'schemas', 'Pet'), { ...pet });
   const { schema } = at(operationOf(document, 'patch', '/api/v2/pets/{petId}'), 'requestBody', 'content', 'application/json') as { schema: unknown };
-  assert.equal(at(schema, 'properties'), { name: { type: 'string' }, pet: { $ref: '#/components/schemas/Pet' } });
-  const other: Route = { ...page, answers: [{ status: 200, description: '', schema: { ...pet, description: 'another' } }] };
+  assert.equal(schema, { $ref: '#/components/schemas/RenamePetBody' });
+  assert.equal(at(document, 'components', 'schemas', 'RenamePetBody', 'properties'), { name: { type: 'string' }, pet: { $ref: '#/components/schemas/Pet' } });
+  const other: Route = { ...page, operation: 'other', answers: [{ status: 200, description: '', schema: { ...pet, description: 'another' } }] };
   assert.throws(() => openApiDocument([getPet, other], INFO), /two different schemas are called Pet/);
 });
 
@@ -223,7 +230,7 @@ test('the service is named with version and address', () => {
 });
 
 test('an answer is held against the description', () => {
-  const faultOf = answerChecker(openApiDocument([...routes, { ...getPet, path: '/api/v2/pets/best' }], INFO));
+  const faultOf = answerChecker(openApiDocument([...routes, { ...getPet, path: '/api/v2/pets/best', operation: 'getBestPet' }], INFO));
   assert.is(faultOf({ method: 'GET', path: '/api/v2/pets/p1/?embed[]=owner', status: 200, body: { data: { id: 'p1' } } }), undefined);
   assert.match(faultOf({ method: 'GET', path: '/api/v2/pets/p1', status: 200, body: { data: { id: 1, colour: 'red' } } }) ?? '', /must be string/);
   assert.match(faultOf({ method: 'GET', path: '/api/v2/pets/p1', status: 418, body: {} }) ?? '', /does not describe 418/);

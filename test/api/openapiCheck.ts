@@ -18,6 +18,18 @@ export function operationsOf(document: object): DescribedOperation[] {
   return Object.entries(paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation: operation as Json })));
 }
 
+/** What a part of a description stands for: what its `$ref` leads to, else itself. */
+export function resolved<Part>(document: object, part: Part): Part {
+  const { $ref } = part as { readonly $ref?: string };
+  return $ref === undefined ? part : resolved(document, $ref.slice(2).split('/').reduce<unknown>((inner, key) => (inner as Json)[key], document) as Part);
+}
+
+/** The relations that an operation's `embed[]` may name; none where it takes no such parameter. */
+export function relationsOf(document: object, operation: Json): readonly string[] {
+  const embed = (operation['parameters'] as readonly Json[]).find(({ name }) => name === 'embed[]') as { readonly schema: { readonly items: object } } | undefined;
+  return embed === undefined ? [] : (resolved(document, embed.schema.items) as { readonly enum: readonly string[] }).enum;
+}
+
 /** Validators of every schema in a description, by JSON pointer to it. */
 function schemaAt(document: object): (pointer: string) => ValidateFunction {
   const ajv = new Ajv2020({ strict: false, allErrors: true });

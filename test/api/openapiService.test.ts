@@ -11,8 +11,12 @@ import { startApp, type App } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { createLogger } from '../../src/logger.js';
-import { faultsOf, operationsOf } from './openapiCheck.js';
+import { faultsOf, operationsOf, resolved } from './openapiCheck.js';
 import type { Json } from '../support/service.js';
+
+interface Described {
+  content: Record<string, { schema: { type?: string; $ref?: string } }>;
+}
 
 interface Context {
   dir: string;
@@ -67,7 +71,7 @@ test('every whole number of a query says its bounds, every default is told', ({ 
 test('a body of the token endpoint is one of its grants, and the four are told apart', ({ document }) => {
   const { schemas } = document['components'] as { schemas: Record<string, { additionalProperties?: unknown; required?: string[]; properties?: { grant_type?: { const?: string } } }> };
   const body = (document as { paths: { '/oauth/token': { post: { requestBody: { content: { 'application/json': { schema: { anyOf: { $ref: string }[] } } } } } } } }).paths['/oauth/token'].post.requestBody;
-  const grants = body.content['application/json'].schema.anyOf.map(({ $ref }) => schemas[$ref.split('/').at(-1) ?? '']);
+  const grants = resolved(document, body.content['application/json'].schema).anyOf.map(({ $ref }) => schemas[$ref.split('/').at(-1) ?? '']);
   assert.equal(grants.map((grant) => [grant?.properties?.grant_type?.const, grant?.required?.length, grant?.additionalProperties]), [
     ['password', 3, false], ['refresh_token', 4, false], ['client_credentials', 3, false], ['client_credentials', 1, false],
   ]);
@@ -164,13 +168,22 @@ test('it is said when `embedded` is there', ({ document }) => {
   let always = 0;
   for (const { method, path, operation } of operationsOf(document)) {
     for (const { content } of Object.values(operation['responses'] as Record<string, { content: Record<string, { schema?: { properties?: { embedded?: { description?: string } }; required?: string[] } }> }>)) {
-      const { properties, required = [] } = content['application/json']?.schema ?? {};
+      const { properties, required = [] } = resolved(document, content['application/json']?.schema ?? {});
       if (properties?.embedded === undefined || path.startsWith('/ops/')) continue;
       if (required.includes('embedded')) always += 1;
       assert.is(/absent when/.test(properties.embedded.description ?? 'absent when'), !required.includes('embedded'), `${method} ${path}: ${properties.embedded.description}`);
     }
   }
   assert.is(always, 5);
+});
+
+test('clients made from it have names to go by, none made of numbers or of a generator\'s own', ({ document }) => {
+  const unnamed = operationsOf(document).flatMap(({ operation }) => {
+    const { operationId, requestBody, responses } = operation as { operationId: string; requestBody?: Described; responses: Record<string, Described> };
+    const parts = [...(requestBody === undefined ? [] : [requestBody]), ...Object.entries(responses).filter(([status]) => status < '300').map(([, one]) => one)];
+    return parts.flatMap(({ content }) => Object.values(content)).filter(({ schema }) => schema.type !== 'string' && schema.$ref === undefined).map(() => operationId);
+  });
+  assert.equal(unnamed, []);
 });
 
 test('every group has a text', ({ document }) => {

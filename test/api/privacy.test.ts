@@ -11,7 +11,7 @@ import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { answerOf, checked } from '../support/answers.js';
 import { purchaseOf } from '../support/giftFlow.js';
 import { type Json, type Reply, type Service, request, startService } from '../support/service.js';
-import { operationsOf } from './openapiCheck.js';
+import { operationsOf, relationsOf } from './openapiCheck.js';
 import { eventually } from '../support/until.js';
 
 const test = suite('privacy');
@@ -148,7 +148,7 @@ async function everyoneAsksEverything(): Promise<void> {
   const bodies: Readonly<Record<string, object>> = { redemptions: { location_id: 'nowhere' }, latest: { redeemed: true }, voucher: { embed: ['voucher.segment'] }, claimed: {} };
   for (const { method, path, operation } of operationsOf(json as object)) {
     if (path === '/oauth/token' || (method === 'POST' && path === '/api/v2/transactions')) continue;
-    const relations = ((operation['parameters'] as Json[]).find((one) => one.name === 'embed[]')?.schema.items.enum ?? []) as string[];
+    const relations = relationsOf(json as object, operation);
     const query = relations.length === 0 ? '' : `?${relations.map((one) => `embed[]=${one}`).join('&')}`;
     const filled = path.replace('{redemptionId}', 'latest').replace('{tiles}', '-0.5,51.7:0.5,51.3').replace('{id}', path.includes('categories') ? 'c' : 'p-pin');
     const targets = filled.includes('{giftId}') ? gifts.map(({ id }) => filled.replace('{giftId}', id)) : filled.includes('{transactionId}') ? transactions.map((id) => filled.replace('{transactionId}', id)) : [filled];

@@ -76,6 +76,7 @@ export function oauthRoutes(grants: Grants): Route[] {
     {
       method: 'POST',
       path: '/oauth/token',
+      operation: 'getAccessToken',
       summary: 'Get an access token',
       tag: 'Tokens',
       description: [

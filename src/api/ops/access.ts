@@ -15,6 +15,7 @@ export function accessRoutes({ engines }: Pick<OpsDeps, 'engines'>): OpsRoute[] 
     {
       method: 'GET',
       path: '/ops/access',
+      operation: 'listAccess',
       summary: 'Who saw what on a day',
       description: 'The records that calls under `/ops` and exports left on a day (UTC), this call not among them, in order. `next` is the `after` of the following page.',
       tag: 'Audit',

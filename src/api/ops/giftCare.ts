@@ -135,6 +135,7 @@ export function giftCareRoutes({ engines: { events }, models, gifts }: OpsDeps):
     ...told,
     method: 'POST',
     path: `/ops/gifts/:giftId/${name}`,
+    operation: `${name}Gift`,
     tag: 'Support',
     roles: ['support'],
     params: { giftId: "The gift's id or shortcode." },

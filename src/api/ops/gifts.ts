@@ -35,6 +35,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
     {
       method: 'GET',
       path: '/ops/gifts/:giftId/history',
+      operation: 'getGiftHistory',
       summary: "Every event of a gift's life",
       description: 'Across streams, in log order: the purchase and its payment, the issue, notifications, redemptions, vouchers, parked work. A transaction gives the lives of all its gifts; ' +
         'of a purchase of several gifts only the receivers of those asked for are shown.',
@@ -77,6 +78,7 @@ export function giftAuditRoutes({ engines, models, gifts }: OpsDeps): OpsRoute[]
     {
       method: 'GET',
       path: '/ops/gifts/:giftId/as-of',
+      operation: 'getGiftAsOf',
       summary: 'A gift as it stood at a time',
       description: 'What the API would have answered then, with the catalogue and the accounts of then, to its owner of then or to another user. The voucher\'s code is never shown, the message only with `personal`.',
       tag: 'Audit',

@@ -80,6 +80,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
     {
       method: 'GET',
       path: '/ops/parked',
+      operation: 'listParked',
       summary: 'Parked work',
       description: 'What process managers could not do and gave up, so that it waits for a person, in order of its last event. `next` is the `after` of the following page.',
       tag: 'Parked work',
@@ -120,6 +121,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
     {
       method: 'GET',
       path: '/ops/parked/:parkedId',
+      operation: 'getParked',
       summary: 'One piece of parked work',
       description: 'With its events: each time it was parked and why, who retried or discarded it and why.',
       tag: 'Parked work',
@@ -134,6 +136,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
     {
       method: 'POST',
       path: '/ops/parked/:parkedId/retry',
+      operation: 'retryParked',
       summary: 'Retry parked work',
       description: 'Hands it back to its process manager, which goes on from what the log and the provider say: nobody is charged, told or refunded twice. If it fails again it is parked again, with the count in `times`. ' +
         'What has been handed back already stays so. Discarded work may be retried, except the telling of a receiver: that is asked for anew by `resend`.',
@@ -150,6 +153,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
     {
       method: 'POST',
       path: '/ops/parked/:parkedId/discard',
+      operation: 'discardParked',
       summary: 'Discard parked work',
       description: 'Takes it off the list for good: a person has seen to it, or decided that it need not be done. It stays in the log, with who and why. A telling is recorded as failed. A charge is not asked for again: ' +
         'its gifts stay pending. A refund or a dispute stays as it was.',

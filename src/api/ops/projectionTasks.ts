@@ -127,6 +127,7 @@ export function taskRoutes({ of, exists, upkeep: { tasks, dataDir }, store, pace
       ...shared,
       method: 'POST',
       path: '/ops/projections/:name/verification',
+      operation: 'verifyProjection',
       roles: ['support', 'auditor'],
       summary: 'Compare a read model with the log, document by document',
       description:
@@ -146,6 +147,7 @@ export function taskRoutes({ of, exists, upkeep: { tasks, dataDir }, store, pace
       ...shared,
       method: 'GET',
       path: '/ops/projections/:name/verification',
+      operation: 'getVerification',
       roles: ['support', 'auditor'],
       summary: 'The last verification of a read model',
       answers: [{ status: 200, description: 'How far it is, or what it has found.', ...task('Verification') }],
@@ -156,6 +158,7 @@ export function taskRoutes({ of, exists, upkeep: { tasks, dataDir }, store, pace
       ...shared,
       method: 'POST',
       path: '/ops/projections/:name/repair',
+      operation: 'repairProjection',
       summary: 'Put single documents of a read model right',
       description:
         'Folds the documents afresh from the log and puts them in place while they are served; quarantined ones are healed where this program can fold them. With `found`: those that the last verification found to differ. ' +
@@ -192,6 +195,7 @@ export function taskRoutes({ of, exists, upkeep: { tasks, dataDir }, store, pace
       ...shared,
       method: 'GET',
       path: '/ops/projections/:name/repair',
+      operation: 'getRepair',
       summary: 'The last repair of a read model',
       answers: [{ status: 200, description: 'How far it is, or what became of the documents.', ...task('Repair') }],
       errors: ['projection_not_found', 'task_not_found'],

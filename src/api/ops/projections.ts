@@ -48,6 +48,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
     {
       method: 'GET',
       path: '/ops/projections',
+      operation: 'listProjections',
       summary: 'How every read model and process manager stands',
       description: "Measured against the log's end and told from the engines alone, so what is stuck can't look healthy. Takes two seconds where nobody has asked within the last minute.",
       tag: 'Projections',
@@ -64,6 +65,7 @@ export function projectionRoutes(ops: OpsDeps): OpsRoute[] {
       ...shared,
       method: 'GET',
       path: '/ops/projections/:name',
+      operation: 'getProjection',
       summary: 'How one read model stands',
       roles: ['support', 'auditor'],
       watched: true,

@@ -19,6 +19,7 @@ export function reconciliationRoutes({ engines: { events, store }, payments, gif
     {
       method: 'GET',
       path: '/ops/payments/reconciliation',
+      operation: 'reconcilePayments',
       summary: "Compare a day of the payment provider with the log",
       description:
         "Compares the provider's own list of charges and refunds, and the prepaid wallets, with what the log says of a day. Newline-delimited JSON: a line `{action: \"difference\", …}` for each " +

@@ -46,6 +46,7 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
     {
       method: 'GET',
       path: '/ops/redemptions',
+      operation: 'listRedemptions',
       summary: 'Redemptions and their reversals',
       description: 'As they stand in the log, in its order. A page may hold fewer than `limit`, even none, and not be the last: `next` is the `after` of the following one, null at the end. ' +
         'A stream has any length; one that broke off is gone on with by `after`, the position of the last record received whole.',

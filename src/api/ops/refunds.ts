@@ -57,6 +57,7 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
     {
       method: 'POST',
       path: '/ops/transactions/:transactionId/refund',
+      operation: 'refundGifts',
       summary: 'Cancel and refund gifts of a purchase',
       description:
         'Cancels gifts that have been neither redeemed nor vouchered, then gives exactly their share back to where it came from. A gift with a voucher is refunded only with `voided`, which says that its code has been made worthless. ' +
@@ -103,6 +104,7 @@ export function refundRoutes({ engines: { events }, gifts }: OpsDeps): OpsRoute[
     {
       method: 'GET',
       path: '/ops/transactions/:transactionId/refunds',
+      operation: 'listRefunds',
       summary: "A purchase's refunds",
       tag: 'Refunds',
       roles: ['support', 'auditor'],

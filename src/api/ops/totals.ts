@@ -58,6 +58,7 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
     {
       method: 'GET',
       path: '/ops/totals',
+      operation: 'getTotals',
       summary: 'Totals per merchant and day',
       description: 'Gifts issued, redeemed, taken back and refunded, and disputes that were lost (`charged_back`), counted and in pence, folded from the log. What is issued, refunded and charged back is its brand\'s merchant\'s, what is redeemed and taken back the location\'s. ' +
         'With `check` every stream of the transactions and gifts is read and summed anew as well, which takes its time: `check.agree` says whether both agree to the penny.',

@@ -38,7 +38,7 @@ const ttl = { access: 900, refresh: 30 * 86_400, session: 90 * 86_400 };
 
 function probe(need: RouteCaller): Route {
   return {
-    method: 'GET', path: `/api/v2/${need}`, summary: need, tag: 'Test', caller: need, answers: [], errors: [],
+    method: 'GET', path: `/api/v2/${need}`, operation: need, summary: need, tag: 'Test', caller: need, answers: [], errors: [],
     handle: async (call) => ({ status: 200, body: call.principal.kind === 'user' ? { ...call.principal, user: call.principal.user.id } : { ...call.principal } }),
   };
 }

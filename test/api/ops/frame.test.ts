@@ -30,7 +30,7 @@ const withRoles = (...roles: readonly ('support' | 'auditor')[]): Principal => {
 };
 
 const route = (more: Partial<OpsRoute>): OpsRoute => ({
-  method: 'GET', path: '/ops/things/:id', summary: 'Things', tag: 'Audit', roles: ['auditor'], answers, errors: [], handle: async () => ({ status: 200, body: { data: 'all' }, shown: 2 }), ...more,
+  method: 'GET', path: '/ops/things/:id', operation: 'listThings', summary: 'Things', tag: 'Audit', roles: ['auditor'], answers, errors: [], handle: async () => ({ status: 200, body: { data: 'all' }, shown: 2 }), ...more,
 });
 
 const caughtUp = { reached: async () => true };
