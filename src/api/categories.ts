@@ -54,6 +54,7 @@ export function categoryRoutes({ catalogue, publicUrl }: { readonly catalogue: C
       path: `${PATH}/:id`,
       operation: 'getCategory',
       summary: 'One category',
+      description: 'As in the list: with the products that the caller may buy.',
       tag: 'Catalogue',
       caller: 'any',
       embeds: RELATIONS,

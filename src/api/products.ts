@@ -69,6 +69,7 @@ export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView
       path: '/api/v2/products/:id',
       operation: 'getProduct',
       summary: 'One product',
+      description: 'What the list would show: a product that is no longer sold, or that the caller may not buy, is not found. Gifts and transactions embed the products they were bought as all the same.',
       tag: 'Catalogue',
       caller: 'any',
       embeds: ['brand'],

@@ -114,6 +114,7 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       path: '/api/v2/gifts/:giftId/voucher/claimed',
       operation: 'getVoucher',
       summary: 'The V2 voucher, if there is one',
+      description: 'Generates none: a gift without a voucher is answered 404. A voucher that was generated in the V1 format is shown in this one.',
       tag: 'Vouchers',
       caller: 'user',
       params: PARAMS,
