@@ -13,7 +13,7 @@ import type { EventStore } from './ports/eventStore.js';
 import type { ReadStore } from './ports/readStore.js';
 import { UnavailableError } from './ports/unavailable.js';
 import { lostWitness } from './projections/witness.js';
-import type { Resources } from './resources.js';
+import type { Resources } from './async/resources.js';
 import { upToDateEvents } from './upToDateEvents.js';
 
 /** The engines of one process. */

@@ -3,7 +3,7 @@
 import { constants } from 'node:os';
 import { type Config, ConfigError, loadConfig } from './config.js';
 import { type App, VERSION, startApp } from './app.js';
-import { createLogger } from './logger.js';
+import { createLogger } from './logging/logger.js';
 import { startFailure } from './startFailure.js';
 import { startTelemetry } from './tracing/telemetry.js';
 

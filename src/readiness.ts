@@ -9,7 +9,7 @@ import { buildOf, sameVersion } from './projections/builds.js';
 import { UnavailableError } from './ports/unavailable.js';
 import { checkpointName, type Projection } from './projections/projection.js';
 import { unkeptOf } from './projections/unkept.js';
-import { within } from './within.js';
+import { within } from './async/within.js';
 
 /** A projection counts as caught up when it reaches the log's end, as it was when asked, within this time, milliseconds. */
 const CATCH_UP_MS = 500;

@@ -9,7 +9,7 @@ import { unavailableOf } from './adapters/embedded/sqlite.js';
 import { makeDataDir } from './dataDir.js';
 import type { ReadStore } from './ports/readStore.js';
 import { UnavailableError } from './ports/unavailable.js';
-import { resources } from './resources.js';
+import { resources } from './async/resources.js';
 
 const PREFIX = 'verify-';
 /** Whoever makes a copy holds this lock in its folder, for as long as it lives. */

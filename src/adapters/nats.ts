@@ -2,7 +2,7 @@
 import { type Msg, NatsError, type Subscription, headers } from 'nats';
 import { type Bus, RemoteError, type Unsubscribe } from '../ports/bus.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { within } from '../within.js';
+import { within } from '../async/within.js';
 import { bodyOf, checkSubject, payloadOf } from './busPayload.js';
 import { connected } from './nats/connection.js';
 import { openAsking, openSigns } from './nats/signs.js';

@@ -12,10 +12,10 @@ import { type CatalogueView, openCatalogueView } from '../projections/catalogueV
 import type { Metrics } from '../metrics/metrics.js';
 import { openTasks } from '../projections/tasks.js';
 import { PROJECTIONS, type ReadModels } from '../readModels.js';
-import type { Resources } from '../resources.js';
+import type { Resources } from '../async/resources.js';
 import { standings } from '../standing/standings.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { within } from '../within.js';
+import { within } from '../async/within.js';
 import { twilioCallbacks } from '../workers/notifications/callbacks.js';
 import { openLedger } from '../workers/notifications/ledger.js';
 import { createAuth } from './auth/auth.js';

@@ -2,7 +2,7 @@
 import type { Brand } from '../domain/catalogue.js';
 import type { CatalogueView } from '../projections/catalogueView.js';
 import type { Catalogue } from '../projections/wholeCatalogue.js';
-import { inSlices } from '../slices.js';
+import { inSlices } from '../async/slices.js';
 import { callerId } from './callerId.js';
 import { embeddedCollector, type Embedded } from './embedded.js';
 import { brandEntity, consolidatedProducts, ownProducts, productEntity, storeEntity, type BrandEntity } from './entities.js';

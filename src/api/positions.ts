@@ -1,7 +1,7 @@
 /** `Gift-Position` (design: read-your-writes): names a log and a position in it, `{log id}:{position}`. */
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { within } from '../within.js';
+import { within } from '../async/within.js';
 import { HttpError } from './errors.js';
 
 /** How long a read waits for the position it asks for, and a write for its own read models, milliseconds. */

@@ -1,6 +1,6 @@
 /** Map tiles of stores (spec 4.6, decisions 7). */
 import type { CatalogueView } from '../projections/catalogueView.js';
-import { inSlices } from '../slices.js';
+import { inSlices } from '../async/slices.js';
 import { callerId } from './callerId.js';
 import { HttpError } from './errors.js';
 import type { Route } from './route.js';

@@ -6,7 +6,7 @@ import { pounds } from '../domain/money.js';
 import { type GiftDocument, gifts as giftsProjection } from '../projections/gifts.js';
 import { type TransactionDocument, transactionIn } from '../projections/transactions.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { inSlices } from '../slices.js';
+import { inSlices } from '../async/slices.js';
 import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from './embed.js';
 import { type Embedded, embeddedCollector } from './embedded.js';
 import { HttpError } from './errors.js';

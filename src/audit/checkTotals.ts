@@ -2,7 +2,7 @@
  * Holds totals against the streams they came from: every transaction that the read model (without one: the log) knows and every gift that its purchase's seed gives is
  * read by its own stream, and summed anew. The totals come from the log in its order, these sums from the streams one by one: what either misses shows, to the penny.
  */
-import { inParallel } from '../inParallel.js';
+import { inParallel } from '../async/inParallel.js';
 import { type GiftIssued, type GiftRedeemed, giftStream } from '../domain/gift.js';
 import { deriveGiftIds } from '../domain/giftIds.js';
 import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
@@ -10,7 +10,7 @@ import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js
 import { UnavailableError } from '../ports/unavailable.js';
 import type { ReadModel } from '../projections/readModel.js';
 import type { TransactionDocument } from '../projections/transactions.js';
-import { slices } from '../slices.js';
+import { slices } from '../async/slices.js';
 import { upTo } from './giftHistory.js';
 import { type LogRange, readRange } from './range.js';
 import type { TimeZone } from './times.js';

@@ -7,7 +7,7 @@ import { notificationStream } from '../domain/notification.js';
 import type { ParkedName, ParkedWork } from '../domain/parked.js';
 import { lateMoneyOf, type MadePurchase, type Purchase, purchaseAggregate, transactionStream } from '../domain/purchase.js';
 import { tellingsOf } from '../domain/telling.js';
-import { inParallel } from '../inParallel.js';
+import { inParallel } from '../async/inParallel.js';
 import type { EventStore } from '../ports/eventStore.js';
 
 /** Streams read side by side. */

@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
 import { CopyInterruptedError, type CopyProgress, CopyRefusedError, copyLog } from '../commands/copyLog.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { resources } from '../resources.js';
+import { resources } from '../async/resources.js';
 import { hasEventLog } from './dataFolder.js';
 import { recordTaking } from './exports.js';
 import { jsonLine } from './output.js';

@@ -1,7 +1,7 @@
 /** `gift projections rebuild` and `rollback`: builds a read model anew beside the one in use, and swaps it in. */
 import { Command } from 'commander';
 import { currentTime } from '../clock.js';
-import { pause } from '../pause.js';
+import { pause } from '../async/pause.js';
 import { abortRebuild, type Asked, beginRebuild, beginRollback, build, seizeBuilding } from '../projections/rebuild.js';
 import { buildOf, buildText, formerOf, type Rebuild, rebuildOf } from '../projections/builds.js';
 import { considerate } from '../projections/pace.js';

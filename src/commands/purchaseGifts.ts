@@ -9,7 +9,7 @@ import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js
 import type { AccountDocument, PaymentMethodDocument } from '../projections/accounts.js';
 import type { CatalogueView } from '../projections/catalogueView.js';
 import type { ReadModel } from '../projections/readModel.js';
-import { inSlices } from '../slices.js';
+import { inSlices } from '../async/slices.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
 import { handle } from './handle.js';

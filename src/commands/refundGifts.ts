@@ -10,7 +10,7 @@ import type { EventStore, Position } from '../ports/eventStore.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
 import { handle } from './handle.js';
-import { inParallel } from '../inParallel.js';
+import { inParallel } from '../async/inParallel.js';
 
 /** What support asks for. */
 export interface RefundOrder {

@@ -6,7 +6,7 @@ import { buildOf, keptBuild, sameVersion } from '../projections/builds.js';
 import { lagBehind } from '../projections/lag.js';
 import { checkpointName, type Projection } from '../projections/projection.js';
 import { listQuarantined } from '../projections/quarantine.js';
-import { within } from '../within.js';
+import { within } from '../async/within.js';
 import type { Exposition, MetricText, Sample } from './exposition.js';
 import { parkedWork } from './parkedWork.js';
 

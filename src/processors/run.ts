@@ -1,6 +1,6 @@
 /** Runs the process managers: of several processes the one with the lease works, the others stand by. */
 import { randomUUID } from 'node:crypto';
-import { pause } from '../pause.js';
+import { pause } from '../async/pause.js';
 import type { Records } from '../ports/readStore.js';
 import { acquireLease, LEASE_MS } from '../projections/lease.js';
 import { processCheckpoints } from './checkpoint.js';

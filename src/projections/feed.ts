@@ -1,7 +1,7 @@
 /** One reading of the log that serves several projections: reading, folding and storing overlap. */
 import type { EventBatch, EventStore, Position } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
-import { BESIDE_SLICE_MS, slices, type Slices } from '../slices.js';
+import { BESIDE_SLICE_MS, slices, type Slices } from '../async/slices.js';
 import { inBatchSpan } from '../tracing/batches.js';
 import { foldEvents } from './fold.js';
 import type { Lease } from './lease.js';

@@ -1,7 +1,7 @@
 /** Folds events into the documents of one projection, in memory. */
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { ReadStore, StoredDocument } from '../ports/readStore.js';
-import type { Slices } from '../slices.js';
+import type { Slices } from '../async/slices.js';
 import { documentIdsOf, foldOne, type NoteQuarantine } from './foldOne.js';
 import { remembered, type Unit } from './unit.js';
 

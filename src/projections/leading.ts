@@ -1,7 +1,7 @@
 /** One run of the leading projector: all projections on one feed, those behind on their own until they have caught up, rebuilds swapped in, repairs made in between. */
 import { setMaxListeners } from 'node:events';
 import type { Logger } from 'pino';
-import { pause } from '../pause.js';
+import { pause } from '../async/pause.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore, StoredRecord } from '../ports/readStore.js';
 import { asBuild, REBUILDS, rebuildOf, sameVersion, type Rebuild } from './builds.js';

@@ -5,7 +5,7 @@
  * machine that is seen to have ended nobody waits for the end of its time.
  */
 import type { Logger } from 'pino';
-import { pause } from '../pause.js';
+import { pause } from '../async/pause.js';
 import type { Records } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { hasEnded, processLife } from './processLife.js';

@@ -3,7 +3,7 @@
  * and handed over to the leading projector once it has caught up, which swaps it in. One rebuild of a projection at a time: whoever builds holds a lease.
  */
 import type { Logger } from 'pino';
-import { pause } from '../pause.js';
+import { pause } from '../async/pause.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore, StoredRecord } from '../ports/readStore.js';
 import { asBuild, buildOf, buildText, formerOf, nextNumber, otherReleaseText, putRebuild, REBUILDS, rebuildOf, sameVersion, type Rebuild } from './builds.js';

@@ -1,5 +1,5 @@
 /** Carries out the rebuilds that were asked for without anybody who builds them (`POST /ops/projections/{name}/rebuild`): in any process with the role projector. */
-import { pause } from '../pause.js';
+import { pause } from '../async/pause.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { REBUILDS, sameVersion, type Rebuild } from './builds.js';
 import { considerate } from './pace.js';

@@ -1,5 +1,5 @@
 /** Sees to it that the leading projector does what it is asked to: where none runs, this process leads until it is done. */
-import { pause } from '../pause.js';
+import { pause } from '../async/pause.js';
 import type { Projection } from './projection.js';
 import { startProjector } from './projector.js';
 import type { RebuildDeps } from './rebuild.js';

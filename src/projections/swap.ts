@@ -1,6 +1,6 @@
 /** Swapping builds in, and dropping those that nobody needs any more. Only the leading projector does either. */
 import type { Logger } from 'pino';
-import { pause } from '../pause.js';
+import { pause } from '../async/pause.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { buildOf, keptFormers, keptRelease, putFormer, putRebuild, rankOf, rebuildOf, sameVersion, type Rebuild } from './builds.js';
 import type { Lease } from './lease.js';

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { ReadStore } from '../ports/readStore.js';
-import { within } from '../within.js';
+import { within } from '../async/within.js';
 
 /** How often a task says that it lives, in ms. */
 const TELL_MS = 1_000;

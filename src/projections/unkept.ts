@@ -4,7 +4,7 @@
  * Where none does, readers see it as it was left: writes wait for it in vain (a second), reads that send `Gift-Position` get 503, and readiness, status and log say so.
  */
 import type { Logger } from 'pino';
-import { pause } from '../pause.js';
+import { pause } from '../async/pause.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { buildText, foldOf, rankOf, sameVersion } from './builds.js';

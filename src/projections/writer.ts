@@ -1,7 +1,7 @@
 /** Stores what units have folded: one write at a time, each with everything that has come up during the one before. */
 import type { ReadStore, StoredDocument, WriteBatch } from '../ports/readStore.js';
 import { MAX_BATCH_BYTES, MAX_BATCH_DOCUMENTS } from '../ports/readStore.js';
-import { BESIDE_SLICE_MS, slices } from '../slices.js';
+import { BESIDE_SLICE_MS, slices } from '../async/slices.js';
 import type { Lease } from './lease.js';
 import { recordQuarantine } from './quarantine.js';
 import type { Unit } from './unit.js';

@@ -8,7 +8,7 @@ import { CallerLeftError } from '../../src/api/callerLeft.js';
 import { ERRORS, HttpError, answerOf as toldOf } from '../../src/api/errors.js';
 import { application } from '../../src/api/server.js';
 import { Refusal } from '../../src/domain/refusal.js';
-import { listen } from '../../src/httpServer.js';
+import { listen } from '../../src/http/listener.js';
 import { EventTooLargeError } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { answerOf, checked, unharmed } from '../support/answers.js';

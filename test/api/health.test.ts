@@ -8,7 +8,7 @@ import { type Readiness, health } from '../../src/api/health.js';
 import { application } from '../../src/api/server.js';
 import { startApp } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
-import { listen } from '../../src/httpServer.js';
+import { listen } from '../../src/http/listener.js';
 import { answerOf, checked } from '../support/answers.js';
 import { refused } from '../support/giftFlow.js';
 import { type Reply, type Service, request, startService, untilReady } from '../support/service.js';

@@ -10,7 +10,7 @@ import { tilesOf } from '../../src/api/tileGrid.js';
 import { startApp, type App } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
-import { createLogger } from '../../src/logger.js';
+import { createLogger } from '../../src/logging/logger.js';
 import { faultsOf, operationsOf, resolved } from './openapiCheck.js';
 import type { Json } from '../support/service.js';
 

@@ -10,7 +10,7 @@ import type { ReadStore, WriteBatch } from '../../src/ports/readStore.js';
 import { formerOf, rebuildOf } from '../../src/projections/builds.js';
 import { collectionOf, type Projection } from '../../src/projections/projection.js';
 import { PROJECTIONS } from '../../src/readModels.js';
-import { resources } from '../../src/resources.js';
+import { resources } from '../../src/async/resources.js';
 import { gift } from '../support/cli.js';
 import { openTestEngines } from '../support/engines.js';
 import { buy, redeem } from '../support/giftFlow.js';

@@ -6,7 +6,7 @@ import { documentCache } from '../../src/projections/documentCache.js';
 import { foldEvents } from '../../src/projections/fold.js';
 import type { Projection } from '../../src/projections/projection.js';
 import { collectionOf } from '../../src/projections/projection.js';
-import type { Slices } from '../../src/slices.js';
+import type { Slices } from '../../src/async/slices.js';
 import type { Unit } from '../../src/projections/unit.js';
 
 const test = suite('fold');

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { MAX_BATCH_BYTES, type StoredDocument, type WriteBatch } from '../../src/ports/readStore.js';
 import { documentCache } from '../../src/projections/documentCache.js';
-import { BESIDE_SLICE_MS, slices } from '../../src/slices.js';
+import { BESIDE_SLICE_MS, slices } from '../../src/async/slices.js';
 import { openUnit } from '../../src/projections/unit.js';
 import { LeaseLostError, atMostBytes, makeWriter } from '../../src/projections/writer.js';
 import { installed } from '../support/projecting.js';

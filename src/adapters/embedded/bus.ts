@@ -6,7 +6,7 @@ import { chmodSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus } from '../../ports/bus.js';
-import { slices } from '../../slices.js';
+import { slices } from '../../async/slices.js';
 import { type Connection, openConnection } from './busConnection.js';
 import type { Frame } from './busFrames.js';
 import { type Member, openMember } from './busMember.js';

@@ -1,7 +1,7 @@
 /** One process's end of the embedded bus: its handlers, its open requests, whatever way its frames go at the moment. */
 import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../ports/bus.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { within } from '../../within.js';
+import { within } from '../../async/within.js';
 import { bodyOf, checkSubject, payloadOf } from '../busPayload.js';
 import type { Frame, Header } from './busFrames.js';
 

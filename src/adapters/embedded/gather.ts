@@ -2,7 +2,7 @@
  * Reads that are asked for in one turn of the event loop are made together, when the rest of the turn is done. Doing one kind of work many times over, the
  * processor finds code and data in its caches; in between the parts of one request after another it does not, and takes about twice as long for all of it.
  */
-import { BESIDE_SLICE_MS, slices } from '../../slices.js';
+import { BESIDE_SLICE_MS, slices } from '../../async/slices.js';
 
 interface Asked<Q, A> {
   readonly question: Q;

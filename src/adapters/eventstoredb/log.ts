@@ -1,7 +1,7 @@
 /** The log's id: an event in a stream of its own, written once. */
 import { randomUUID } from 'node:crypto';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { within } from '../../within.js';
+import { within } from '../../async/within.js';
 import type { AppendTarget } from './appends.js';
 import { withRetries } from './attempts.js';
 import { AccessRefusedError, failureOf } from './failures.js';

@@ -2,7 +2,7 @@
 import type { Collection, Db, DbOptions, Document, MongoClient } from 'mongodb';
 import type { Logger } from 'pino';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { within } from '../../within.js';
+import { within } from '../../async/within.js';
 import { LateError, failureOf, foundNoServer, wasClosed } from './failures.js';
 
 /** Reads, and writes of single documents. A server that fell silent is noticed after 3 s; this is for what the driver doesn't notice. */

@@ -5,7 +5,7 @@ import { UnavailableError } from '../../ports/unavailable.js';
 import { type AccountDocument, type ClientDocument, type UserDocument, accountsProjection } from '../../projections/accounts.js';
 import { folded } from '../../projections/folded.js';
 import type { ReadModel } from '../../projections/readModel.js';
-import { within } from '../../within.js';
+import { within } from '../../async/within.js';
 import { FRESH_MS, type FreshCache, freshCache } from './freshCache.js';
 import type { Session } from './rotation.js';
 

@@ -3,7 +3,7 @@
  * the one before on the device, so that an unknown outcome may be followed by another attempt.
  */
 import type { Logger } from 'pino';
-import { inParallel } from '../../inParallel.js';
+import { inParallel } from '../../async/inParallel.js';
 import { guard, type GuardOptions } from '../guard.js';
 import { type SendReply, type SendRequest, tellingKey } from '../messages.js';
 import { neverSent, NotNowError, RefusedError, retryAfterMs, TroubleError } from '../trouble.js';

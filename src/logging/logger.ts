@@ -1,7 +1,7 @@
 /** The structured log: one JSON object a line, with no secret, no body and no whole gift id in it, whatever is handed over. */
 import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino';
-import { currentTime } from './clock.js';
-import { openLogDestination } from './logDestination.js';
+import { currentTime } from '../clock.js';
+import { openLogDestination } from './destination.js';
 
 /** How much of a gift's id or shortcode may be seen. */
 const SEEN = 6;

@@ -3,7 +3,7 @@
  * requests down, and one write a line would cost more than making the line.
  */
 import { write, writeSync } from 'node:fs';
-import { currentTime } from './clock.js';
+import { currentTime } from '../clock.js';
 
 /** What log lines are handed to. */
 export interface LogDestination {

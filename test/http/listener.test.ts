@@ -3,9 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Socket, connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { suite } from 'uvu';
-import { type Listener, listen } from '../src/httpServer.js';
-import { unexpected } from './support/unexpected.js';
-import { eventually } from './support/until.js';
+import { type Listener, listen } from '../../src/http/listener.js';
+import { unexpected } from '../support/unexpected.js';
+import { eventually } from '../support/until.js';
 
 interface Asked {
   readonly request: IncomingMessage;

@@ -1,7 +1,7 @@
 /** The HTTP listener: starting it, and stopping it so that what is under way finishes. */
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { type RefusedAs, type Refusals, refusals } from './httpRefusals.js';
+import { type RefusedAs, type Refusals, refusals } from './refusals.js';
 
 /** Requests under way when it stops have so long to finish, milliseconds. */
 const GRACE_MS = 8_000;
