@@ -2,7 +2,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Projection } from '../../src/projections/projection.js';
-import { PROJECTIONS } from '../../src/readModels.js';
+import { isReadBySome, PROJECTIONS } from '../../src/readModels.js';
 import { foldHash, HISTORY_TYPES } from '../support/releasedHistory.js';
 
 const test = suite('versions of projections');
@@ -40,6 +40,10 @@ function fault(projection: Projection, released: Released | undefined): string |
 test('what the last release serves can be kept up to date by this one', () => {
   assert.is(new Set(PROJECTIONS.map(({ name }) => name)).size, PROJECTIONS.length);
   assert.equal(PROJECTIONS.flatMap((projection) => fault(projection, RELEASED[projection.name]) ?? []), []);
+});
+
+test('what no release had is read by some routes only: while it is built for the first time every other route would be refused with them, and no new process be ready', () => {
+  assert.equal(PROJECTIONS.filter((one) => RELEASED[one.name] === undefined && !isReadBySome(one)).map(({ name }) => `${name}: name it in BY_SOME (src/readModels.ts), and in the \`reads\` of its routes, for one release at least`), []);
 });
 
 test('every event type that a released fold knows stands in the history', () => {
