@@ -1,30 +1,42 @@
 /** All projections, and the read models that queries and commands read. */
 import type { ReadStore } from './ports/readStore.js';
-import { type AccountDocument, accountsProjection } from './projections/accounts.js';
-import { type CatalogueDocument, catalogueProjection } from './projections/catalogue.js';
-import { type GiftDocument, gifts } from './projections/gifts.js';
-import { type ParkedDocument, parkedProjection } from './projections/parked.js';
+import { accountsProjection } from './projections/accounts.js';
+import { catalogueProjection } from './projections/catalogue.js';
+import { gifts } from './projections/gifts.js';
+import { parkedProjection } from './projections/parked.js';
 import type { Projection } from './projections/projection.js';
-import { openReadModel } from './projections/readModel.js';
-import { type RedemptionGiftDocument, redemptions } from './projections/redemptions.js';
-import { type TransactionDocument, transactions } from './projections/transactions.js';
-import { type VoucherCodeDocument, voucherCodesProjection } from './projections/voucherCodes.js';
+import { openReadModel, type ReadModel } from './projections/readModel.js';
+import { redemptions } from './projections/redemptions.js';
+import { transactions } from './projections/transactions.js';
+import { voucherCodesProjection } from './projections/voucherCodes.js';
+
+const ALL = {
+  gifts, transactions, accounts: accountsProjection, catalogue: catalogueProjection, voucherCodes: voucherCodesProjection, redemptions, parked: parkedProjection,
+} as const;
+
+/** What a release adds stands here at first: until it has been built, only the routes that read it are refused. */
+const BY_SOME = ['voucherCodes', 'redemptions', 'parked'] as const satisfies readonly (keyof typeof ALL)[];
+
+/** Read models that only some routes answer from: these say so (`reads`), no other route waits for them, and no process is kept from being ready by them. */
+export type ReadBySome = (typeof BY_SOME)[number];
 
 /** Every projection that the projector runs. */
-export const PROJECTIONS: readonly Projection[] = [gifts, transactions, accountsProjection, catalogueProjection, voucherCodesProjection, redemptions, parkedProjection] as unknown as readonly Projection[];
-
-/** Opens every read model on a store; nothing is kept open. */
-export function openReadModels(store: ReadStore) {
-  return {
-    gifts: openReadModel<GiftDocument>(store, gifts),
-    transactions: openReadModel<TransactionDocument>(store, transactions),
-    accounts: openReadModel<AccountDocument>(store, accountsProjection),
-    catalogue: openReadModel<CatalogueDocument>(store, catalogueProjection),
-    voucherCodes: openReadModel<VoucherCodeDocument>(store, voucherCodesProjection),
-    redemptions: openReadModel<RedemptionGiftDocument>(store, redemptions),
-    parked: openReadModel<ParkedDocument>(store, parkedProjection),
-  };
-}
+export const PROJECTIONS = Object.values(ALL) as unknown as readonly Projection[];
 
 /** Every read model. */
-export type ReadModels = ReturnType<typeof openReadModels>;
+export type ReadModels = { readonly [N in keyof typeof ALL]: (typeof ALL)[N] extends Projection<infer B> ? ReadModel<B> : never };
+
+/** Opens every read model on a store; nothing is kept open. */
+export function openReadModels(store: ReadStore): ReadModels {
+  return Object.fromEntries(Object.entries(ALL).map(([name, projection]) => [name, openReadModel(store, projection as unknown as Projection)])) as ReadModels;
+}
+
+/** The read models that every route may answer from. */
+export function readByAll(models: ReadModels): Omit<ReadModels, ReadBySome> {
+  return Object.fromEntries(Object.entries(models).filter(([name]) => !(BY_SOME as readonly string[]).includes(name))) as Omit<ReadModels, ReadBySome>;
+}
+
+/** Whether only some routes answer from this projection's read model. */
+export function isReadBySome({ name }: Pick<Projection, 'name'>): boolean {
+  return BY_SOME.some((one) => ALL[one].name === name);
+}

@@ -1,6 +1,6 @@
 /**
- * Whether this process can do its work now: its engines answer, and what readers use has caught up, whichever release made it and whichever process keeps it. So in a rolling deployment the new
- * processes are ready, and the old ones can end, before the new versions of projections are built.
+ * Whether this process can do its work now: its engines answer, and what every route answers from has caught up, whichever release made it and whichever process keeps it. So in a rolling deployment
+ * the new processes are ready, and the old ones can end, before new versions of projections, and those that the new release adds, are built: no process of the old release builds them.
  */
 import type { PartHealth, Readiness } from './api/health.js';
 import type { Config } from './config.js';
@@ -9,6 +9,7 @@ import { buildOf, sameVersion } from './projections/builds.js';
 import { UnavailableError } from './ports/unavailable.js';
 import { checkpointName, type Projection } from './projections/projection.js';
 import { unkeptOf } from './projections/unkept.js';
+import { isReadBySome } from './readModels.js';
 import { within } from './async/within.js';
 
 /** A projection counts as caught up when it reaches the log's end, as it was when asked, within this time, milliseconds. */
@@ -42,12 +43,14 @@ export function readinessOf({ events, store, bus }: Engines, config: Pick<Config
     const why = left ? ', since no process that knows it keeps it up to date' : '';
     return { ready, detail: `version ${served} serves and ${ready ? 'has caught up' : `is behind${why}`}, until ${served > version && !left ? 'no process of its release leads' : `version ${version} is built`}` };
   };
+  /** What only some routes answer from holds up none of the others: what lacks is told, and refused there. */
+  const lacking = (part: PartHealth): PartHealth => (part.ready ? part : { ready: true, detail: `${part.detail}: what is answered from it is refused meanwhile, and nothing else` });
   return async () => {
     const parts = await Promise.all([
       asked('event store', log),
       asked('read store', engine(store)),
       asked('bus', engine(bus)),
-      ...projections.map((one) => asked(`projection ${one.name}`, () => projection(one))),
+      ...projections.map((one) => asked(`projection ${one.name}`, async () => (isReadBySome(one) ? lacking(await projection(one)) : projection(one)))),
     ]);
     return { parts: Object.fromEntries(parts), simulated };
   };

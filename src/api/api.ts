@@ -11,7 +11,7 @@ import type { Engines } from '../engines.js';
 import { type CatalogueView, openCatalogueView } from '../projections/catalogueView.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { openTasks } from '../projections/tasks.js';
-import { PROJECTIONS, type ReadModels } from '../readModels.js';
+import { PROJECTIONS, readByAll, type ReadModels } from '../readModels.js';
 import type { Resources } from '../async/resources.js';
 import { standings } from '../standing/standings.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -113,14 +113,13 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
       return within(catalogue.refresh().then(() => true), until - performance.now(), () => false);
     },
   };
-  const { parked, redemptions, voucherCodes, ...readByAll } = models;
   return httpApplication(routes, {
     recognise: auth.recognise,
     authenticate: auth.authenticate,
     addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for') || undefined),
     records: engines.store.records,
     hash,
-    positions: positionGate(engines.events, { always: Object.values({ ...readByAll, catalogue: seesCatalogue }), where: { parked, redemptions, voucherCodes } }),
+    positions: positionGate(engines.events, { always: Object.values({ ...readByAll(models), catalogue: seesCatalogue }), where: models }),
     onUnkept: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
     logger,
     onAnswer: options.onAnswer,

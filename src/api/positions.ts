@@ -1,6 +1,7 @@
 /** `Gift-Position` (design: read-your-writes): names a log and a position in it, `{log id}:{position}`. */
 import type { EventStore, Position } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
+import type { ReadBySome } from '../readModels.js';
 import { within } from '../async/within.js';
 import { HttpError } from './errors.js';
 
@@ -20,9 +21,6 @@ export interface Follower {
   /** Waits until everything up to `position` is in it, at most `timeoutMs`. @returns whether it is. */
   reached(position: Position, timeoutMs: number): Promise<boolean>;
 }
-
-/** Read models that only some routes answer from: these say so (`reads`), and no other route waits for them. */
-export type ReadBySome = 'parked' | 'redemptions' | 'voucherCodes';
 
 /** What a log's gate waits for. */
 export interface Followers {

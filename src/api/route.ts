@@ -6,9 +6,9 @@ import type { Readable } from 'node:stream';
 import type { AccessRequest } from '../domain/access.js';
 import type { Role } from '../domain/account.js';
 import type { Position } from '../ports/eventStore.js';
+import type { ReadBySome } from '../readModels.js';
 import type { Principal } from './auth/principal.js';
 import type { ErrorCode } from './errors.js';
-import type { ReadBySome } from './positions.js';
 
 /** A JSON schema (2020-12 as far as OpenAPI 3.1 and ajv share it). `errors` in `x-errors` are exact messages by keyword, see `validation.ts`. */
 export type Schema = Readonly<Record<string, unknown>>;

@@ -5,7 +5,7 @@ import { giftStream } from '../domain/gift.js';
 import { deriveGiftIds, giftIdOf } from '../domain/giftIds.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import { notificationStream } from '../domain/notification.js';
-import { PARKED_NAMES, parkedStream } from '../domain/parked.js';
+import { PARKED_NAMES, type ParkedName, parkedStream } from '../domain/parked.js';
 import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
 import { voucherCodeStream } from '../domain/voucherCode.js';
 import { walletStream } from '../domain/wallet.js';
@@ -39,6 +39,8 @@ export interface NamedGifts {
 const MAX_ID = 64;
 /** Streams read side by side. */
 const READS = 32;
+/** Whose parked work concerns one gift alone: its entity is the gift; what others park concerns all gifts of the transaction. */
+const OF_ONE_GIFT: Readonly<Record<ParkedName, boolean>> = { purchase: false, notification: true, refund: false, dispute: false };
 /** What asks a provider or wallet for money, and what answers it. */
 const ANSWERS: Readonly<Record<string, readonly string[]>> = { ChargeStarted: ['PaymentCharged', 'PaymentDeclined'], RefundStarted: ['GiftsRefunded', 'RefundRefused'] };
 
@@ -87,8 +89,7 @@ export async function giftHistory(deps: HistoryDeps, { transactionId, giftIds, p
     for await (const page of streamBetween(events, parkedStream(name), begun, undefined)) {
       all.push(...page.filter((event) => {
         const { entity = '' } = event.data as { readonly entity?: string };
-        // A transaction's parked work concerns all its gifts; a notification's only one.
-        return ofThese(event) && (name !== 'notification' || wanted.has(entity)) && !share.isOthers(entity);
+        return ofThese(event) && (!OF_ONE_GIFT[name] || wanted.has(entity)) && !share.isOthers(entity);
       }));
     }
   }

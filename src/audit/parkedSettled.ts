@@ -22,11 +22,19 @@ export async function isSettled(events: EventStore, { name, work }: { readonly n
   if (name === 'notification') return isTold(events, entity);
   const purchase: Purchase = fold(purchaseAggregate, await events.read(transactionStream(transaction_id)));
   if (purchase.status === 'none') return false;
-  if (name === 'purchase') return purchase.status === 'declined' || (purchase.status === 'charged' && (await isIssued(events, purchase)));
-  const refund = name === 'refund' ? purchase.refunds.get(entity) : undefined;
-  if (refund !== undefined) return refund.status === 'refunded' || refund.status === 'nothing';
-  const key = name === 'refund' ? PROVIDER_REFUND_KEY : disputeKey(entity);
-  return !lateMoneySteps(lateMoneyOf(purchase)).some((step) => step.key === key);
+  const isLeft = (key: string): boolean => lateMoneySteps(lateMoneyOf(purchase)).some((step) => step.key === key);
+  switch (name) {
+    case 'purchase':
+      return purchase.status === 'declined' || (purchase.status === 'charged' && (await isIssued(events, purchase)));
+    case 'refund': {
+      const refund = purchase.refunds.get(entity);
+      return refund === undefined ? !isLeft(PROVIDER_REFUND_KEY) : refund.status === 'refunded' || refund.status === 'nothing';
+    }
+    case 'dispute':
+      return !isLeft(disputeKey(entity));
+    default:
+      throw new Error(`parked by ${name satisfies never as string}, which is nobody`);
+  }
 }
 
 async function isTold(events: EventStore, giftId: string): Promise<boolean> {

@@ -33,6 +33,14 @@ interface PurchaseEntry extends Entry<PurchaseWork | undefined> {
   kept?: RecordedEvent[];
 }
 
+/** Open work of one kind: what is taken up anew, and holds the checkpoint back. */
+interface Kind {
+  readonly size: number;
+  /** What was opened first. */
+  oldest(): Pick<Entry<unknown>, 'before' | 'at'> | undefined;
+  resume(): Iterable<Intent>;
+}
+
 /** Whether the first telling of a receiver may end with it. */
 function endsTelling(event: RecordedEvent): boolean {
   const known = event as unknown as FeedEvent;
@@ -63,6 +71,32 @@ export function openWork(from: Position | undefined): OpenWork {
   /** By the id of parked work: how often it has been parked in a row, from its retry until it is done or parked again. */
   const parkings = new Map<string, number>();
   let position = from;
+
+  const kind = <W>(entries: ReadonlyMap<string, Entry<W>>, resume: Kind['resume']): Kind => ({
+    get size() {
+      return entries.size;
+    },
+    oldest: () => entries.values().next().value,
+    resume,
+  });
+
+  const kinds: readonly Kind[] = [
+    // Receivers wait for nothing by themselves: they are told while their purchase is open.
+    kind(purchases, function* () {
+      for (const [transactionId, { work }] of purchases) {
+        if (work === undefined) yield { do: 'reopen', transactionId };
+        else yield* resumePurchase(work);
+      }
+      for (const [giftId, work] of notifications) yield* resumeNotification(work, giftId);
+    }),
+    retellings,
+    kind(refunds, function* () {
+      for (const refundId of refunds.keys()) yield { do: 'refund', refundId };
+    }),
+    kind(late, function* () {
+      for (const [transactionId, { work }] of late) yield* resumeLateMoney(work, transactionId);
+    }),
+  ];
 
   const forgetParking = (name: ParkedName, entity: string): void => void parkings.delete(parkedId(name, entity));
 
@@ -129,17 +163,24 @@ export function openWork(from: Position | undefined): OpenWork {
     if (name === undefined) return [];
     forgetParking(name, entity);
     if (LATE_MONEY_STEPS.has(step)) return moveLate(transaction_id, event);
-    if (name === 'refund') return moveRefund(entity, transaction_id, event);
-    if (name === 'notification') {
-      retellings.end(entity);
-      return end(entity, event);
+    switch (name) {
+      case 'refund':
+        return moveRefund(entity, transaction_id, event);
+      case 'dispute':
+        return moveLate(transaction_id, event);
+      case 'notification':
+        retellings.end(entity);
+        return end(entity, event);
+      case 'purchase':
+        // Given up just as the provider's word came: the gifts are to be issued all the same.
+        if (step === 'charge' && purchases.get(entity)?.work?.stage === 'charged') return [{ do: 'issue', transactionId: entity }];
+        // With the purchase goes the telling of its receivers: it can't be done without it.
+        for (const [giftId, work] of notifications) if (work.transactionId === entity) notifications.delete(giftId);
+        close(entity);
+        return [];
+      default:
+        return name satisfies never, [];
     }
-    // Given up just as the provider's word came: the gifts are to be issued all the same.
-    if (step === 'charge' && purchases.get(entity)?.work?.stage === 'charged') return [{ do: 'issue', transactionId: entity }];
-    // With the purchase goes the telling of its receivers: it can't be done without it.
-    for (const [giftId, work] of notifications) if (work.transactionId === entity) notifications.delete(giftId);
-    close(entity);
-    return [];
   };
 
   const retried = ({ entity, transaction_id, step, times }: WorkRetried['data'], event: RecordedEvent): readonly Intent[] => {
@@ -147,10 +188,19 @@ export function openWork(from: Position | undefined): OpenWork {
     if (name === undefined) return [];
     parkings.set(parkedId(name, entity), times);
     if (LATE_MONEY_STEPS.has(step)) return moveLate(transaction_id, event);
-    if (name === 'refund') return moveRefund(entity, transaction_id, event);
-    // What is open by itself was never given up.
-    if (name === 'notification') return notifications.has(entity) ? [] : ask(entity, transaction_id, event);
-    return purchases.has(entity) ? [] : wait(entity, event, step);
+    switch (name) {
+      case 'refund':
+        return moveRefund(entity, transaction_id, event);
+      case 'dispute':
+        return moveLate(transaction_id, event);
+      // What is open by itself was never given up.
+      case 'notification':
+        return notifications.has(entity) ? [] : ask(entity, transaction_id, event);
+      case 'purchase':
+        return purchases.has(entity) ? [] : wait(entity, event, step);
+      default:
+        return name satisfies never, [];
+    }
   };
 
   const ask = (giftId: string, transactionId: string, event: RecordedEvent): readonly Intent[] =>
@@ -232,8 +282,7 @@ export function openWork(from: Position | undefined): OpenWork {
   };
 
   /** What has been open for longest, of each kind. */
-  const oldest = (): readonly { readonly before: Position | undefined; readonly at: string }[] =>
-    [...[purchases, refunds, late].map((entries: Map<string, Entry<unknown>>) => entries.values().next().value), retellings.oldest()].filter((one) => one !== undefined);
+  const oldest = (): readonly Pick<Entry<unknown>, 'before' | 'at'>[] => kinds.flatMap((one) => one.oldest() ?? []);
 
   return {
     apply(event) {
@@ -244,14 +293,7 @@ export function openWork(from: Position | undefined): OpenWork {
     },
     lookedAt: (at) => void (position = at),
     *resume() {
-      for (const [transactionId, { work }] of purchases) {
-        if (work === undefined) yield { do: 'reopen', transactionId };
-        else yield* resumePurchase(work);
-      }
-      for (const [giftId, work] of notifications) yield* resumeNotification(work, giftId);
-      yield* retellings.resume();
-      for (const refundId of refunds.keys()) yield { do: 'refund', refundId };
-      for (const [transactionId, { work }] of late) yield* resumeLateMoney(work, transactionId);
+      for (const one of kinds) yield* one.resume();
     },
     purchase: (transactionId) => purchases.get(transactionId)?.work,
     notification: (giftId) => notifications.get(giftId),
@@ -312,7 +354,7 @@ export function openWork(from: Position | undefined): OpenWork {
       return held;
     },
     get size() {
-      return purchases.size + refunds.size + late.size + retellings.size;
+      return kinds.reduce((sum, one) => sum + one.size, 0);
     },
     get position() {
       return position;

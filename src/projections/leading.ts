@@ -298,8 +298,9 @@ export async function lead(options: LeadOptions): Promise<void> {
 
   changed();
   const [first = [], ...behind] = groupsByPlace(units);
+  const serves = units.some(({ active }) => active !== undefined);
   for (const group of behind) {
-    const slowed = group.every((unit) => unit.active !== undefined && unit.active !== unit.projection.version);
+    const slowed = serves && group.every((unit) => unit.active !== unit.projection.version);
     beginBeside(() => catchUp(group, { until: over, slowed }));
   }
   beginBeside(lookNowAndThen);

@@ -1,6 +1,6 @@
 /**
- * What readers use and the leading projector does not know how to fold: a deployment whose code lacks the former fold, or an earlier release brought back. The leading process builds its own
- * version and says in a record what it does not keep; one of those that stand by, of the release that knows it, keeps that up to date meanwhile, under a lease of its own.
+ * What readers use and the leading projector does not know how to fold: a deployment whose code lacks the former fold, an earlier release brought back, or one that has never heard of a read model that
+ * a later one added. The leading process builds its own version and says in a record what it does not keep; one of those that stand by, of the release that knows it, keeps that up to date meanwhile, under a lease of its own.
  * Where none does, readers see it as it was left: writes wait for it in vain (a second), reads that send `Gift-Position` get 503, and readiness, status and log say so.
  */
 import type { Logger } from 'pino';
@@ -16,6 +16,8 @@ import { openUnit, type Unit } from './unit.js';
 /** How often those that stand by look for something to keep, and whether it is still wanted, in ms. */
 const LOOK_MS = 500;
 const UNKEPT = 'unkept/';
+/** Key of the record that names every read model that a leading process has known. Losing it means that what one has never heard of is kept by nobody while that one leads. */
+const HEARD_OF = 'read-models';
 
 /** What the leading projector does not keep up to date though readers use it. A record: losing it means that nobody keeps it until another leads. */
 export interface Unkept {
@@ -69,7 +71,21 @@ export async function settleUnkept(leading: Leading, units: readonly Unit[]): Pr
     if (before !== undefined) await takeBack(leading, name, before);
     if (active !== undefined && !sameVersion(active, newest)) logger.info(told, 'projector: what is served is of a former release: it is kept up to date while this one builds its own version, which is then swapped in');
   }
+  await leaveUnheard(leading, new Set(units.map(({ projection }) => projection.name)));
   return unkept;
+}
+
+/** What another release added is left to its processes. @throws UnavailableError @param own the names that this one's code knows */
+async function leaveUnheard({ store, logger }: Leading, own: ReadonlySet<string>): Promise<void> {
+  const heardOf = (await store.records.get<readonly string[]>(HEARD_OF))?.value ?? [];
+  for (const name of heardOf) {
+    const number = own.has(name) ? undefined : await store.active(name);
+    if (number === undefined) continue;
+    await store.records.put(UNKEPT + name, { number } satisfies Unkept);
+    logger.info({ projection: name, serves: buildText(number) }, 'projector: a read model that this program has never heard of is left to processes of the release that added it');
+  }
+  const all = new Set([...heardOf, ...own]);
+  if (all.size > heardOf.length) await store.records.put(HEARD_OF, [...all]);
 }
 
 async function takeBack({ store, logger, holder, leaseMs, signal }: Leading, name: string, { number }: Unkept): Promise<void> {

@@ -9,6 +9,7 @@ import { application } from '../../src/api/server.js';
 import { startApp } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
 import { listen } from '../../src/http/listener.js';
+import { PROJECTIONS } from '../../src/readModels.js';
 import { answerOf, checked } from '../support/answers.js';
 import { refused } from '../support/giftFlow.js';
 import { type Reply, type Service, request, startService, untilReady } from '../support/service.js';
@@ -40,7 +41,7 @@ test('/readyz: every engine and projection, what is simulated, and no address', 
   const { status, parts, simulated } = reply.json;
   assert.equal(status, 'ready');
   assert.deepEqual(simulated, ['payments', 'notifications']);
-  for (const name of ['event store', 'read store', 'bus', 'catalogue', 'projection gifts', 'projection transactions', 'projection accounts', 'projection catalogue', 'projection voucher_codes']) {
+  for (const name of ['event store', 'read store', 'bus', 'catalogue', ...PROJECTIONS.map((one) => `projection ${one.name}`)]) {
     assert.equal(parts[name]?.ready, true, name);
   }
   assert.doesNotMatch(reply.text, /\/|127\.0\.0\.1|localhost/);

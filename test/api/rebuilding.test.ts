@@ -257,6 +257,42 @@ test('rolling deployment of a changed version: the new process starts while the 
   }
 });
 
+/** The last release had no read model `redemptions`, which this one adds: what it builds of it is stored only once it is let `go`. */
+test('rolling deployment of an added read model: the new process is ready while nobody builds it, and all that does not need it is answered', async () => {
+  const engines = await openTestEngines();
+  const dataDir = mkdtempSync(join(tmpdir(), 'gift-added-'));
+  const open = resources();
+  open.add(engines, async (one) => {
+    await one.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+  const before = PROJECTIONS.filter(({ name }) => name !== 'redemptions');
+  try {
+    const first = await startService({ engines, dataDir, catalogue: CATALOGUE, split: false, app: { projections: before } });
+    let closing: Promise<void> | undefined;
+    const closeFirst = (): Promise<void> => (closing ??= first.close());
+    open.add(first, closeFirst);
+    const store = open.add(await first.openStore(), (one) => one.close());
+    const ids = await buy(first, 'latte', [{}, {}]);
+    const second = open.add(await startService({ engines, dataDir, split: false }), (one) => one.close());
+    assert.equal(await store.active('redemptions'), undefined);
+    const redeemed = await redeem(second, ids[0] ?? '');
+    assert.equal(redeemed.status, 201);
+    const headers = { 'gift-position': redeemed.headers.get('gift-position') ?? '' };
+    const gift = await second.ask('GET', `/api/v2/gifts/${ids[0]}`, { token: await second.userToken('ann'), headers });
+    assert.deepEqual([gift.status, gift.json.data.gift_status], [200, 'redeemed']);
+    const needing = await second.ask('GET', `/ops/gifts/${redeemed.json.data.id}/history`, { token: await second.userToken('aud'), headers });
+    assert.equal(needing.status, 503);
+    await closeFirst();
+    await eventually(async () => (await store.active('redemptions')) !== undefined, 20_000);
+    await sleep(1_200);
+    const built = await second.ask('GET', `/ops/gifts/${redeemed.json.data.id}/history`, { token: await second.userToken('aud'), headers });
+    assert.deepEqual([built.status, built.json.gift_ids], [200, [ids[0]]]);
+  } finally {
+    await open.close();
+  }
+});
+
 test('one process is ended and started anew with a changed version: what it answers is never old, missing or an error', async () => {
   const engines = await openTestEngines();
   const dataDir = mkdtempSync(join(tmpdir(), 'gift-restart-'));

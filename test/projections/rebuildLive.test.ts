@@ -362,6 +362,23 @@ test('a swap that an earlier leader, cut off, ends late is taken over as it is',
   assert.equal([serving.active, joining.active, joining.caughtUp, serving.follows], [target, target, true, true]);
 }));
 
+test('a read model that a release adds is built with regard for the requests that are answered meanwhile; the first ones of all are not', installed(async ({ events, store, project }) => {
+  for (let n = 0; n < 450; n++) await buy(events);
+  await store.records.put('serving/api', { requests: 100, delayMs: 0 }, { expiresAt: Date.now() + 600_000 });
+  const sizes = new Map<string, number>();
+  const write: ReadStore['write'] = async (batches) => {
+    for (const { collection: { name }, documents } of batches) sizes.set(name, Math.max(sizes.get(name) ?? 0, documents.length));
+    return store.write(batches);
+  };
+  const watched = { ...store, write };
+  const first = await project({ store: watched, projections: [gifts] });
+  await settled(first, events);
+  await first.close();
+  await settled(await project({ store: watched }), events);
+  assert.is(sizes.get('gifts'), 450);
+  assert.ok((sizes.get('transactions') ?? 0) <= 200, String(sizes.get('transactions')));
+}));
+
 test('what readers use is kept up to date, whoever let them use it', installed(async ({ events, store, project }) => {
   const bought = await buy(events);
   const first = await project();

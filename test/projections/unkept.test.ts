@@ -24,6 +24,8 @@ const leaseMs = 2_000;
 const V = gifts.version;
 /** A release whose engineer forgot the former fold. */
 const FORGETFUL: readonly Projection[] = [{ ...(gifts as unknown as Projection), version: V + 1 }, transactions as unknown as Projection];
+/** A release from before `transactions` was added. */
+const FORMER: readonly Projection[] = [gifts as unknown as Projection];
 const NEXT = FORGETFUL[0] as Projection;
 const SERVED = checkpointName(gifts);
 
@@ -175,6 +177,23 @@ test('a leader that wakes up in the middle of a swap does not put an outdated bu
   const woken = await swapIn(frozen, [serving, frozen], { store, lease: { held: true }, logger: silent }).catch((error: unknown) => error);
   assert.instance(woken, SwapOutdatedError);
   assert.equal([await store.active('gifts'), serving.active, frozen.caughtUp], [V + 2, V, false]);
+}));
+
+test('what the release that leads has never heard of is kept up to date by a process that stands by, until one leads that knows it', installed(async ({ events, store, project, openStore }) => {
+  await buy(events);
+  const first = await project({ leaseMs });
+  await settled(first, events);
+  await first.close();
+  const former = await project({ projections: FORMER, leaseMs });
+  await until(() => former.kept().length > 0, 'the former release to lead');
+  const standby = await project({ store: await openStore(), leaseMs });
+  const { position } = await buy(events);
+  assert.ok(await store.reached(checkpointName(transactions), position, 4_000), 'what it does not know is kept up to date');
+  await former.close();
+  await until(() => standby.kept().length === 2, 'the release that knows it to lead');
+  assert.is(await unkeptOf(store, 'transactions'), undefined);
+  await buy(events);
+  await settled(standby, events);
 }));
 
 test.run();
