@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type Stripe from 'stripe';
 import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
 import { NotNowError, RefusedError } from '../trouble.js';
+import { intentIn, pageIn, refundIn } from './stripeAnswers.js';
 import { failed, GAVE_NOTHING, openStripe, PROVIDER, type StripeSettings } from './stripeClient.js';
 
 const TIMEOUT_MS = 30_000;
@@ -27,7 +28,7 @@ export function stripeLedger(settings: StripeSettings): PaymentLedger {
 
   async function* pages<T extends { readonly id: string }>(list: (params: Stripe.PaginationParams) => Promise<Stripe.ApiList<T>>): AsyncGenerator<readonly T[]> {
     for (let after: string | undefined; ; ) {
-      const page = await call(() => list({ limit: PAGE, ...(after === undefined ? {} : { starting_after: after }) }));
+      const page = pageIn(await call(() => list({ limit: PAGE, ...(after === undefined ? {} : { starting_after: after }) })));
       if (page.data.length > 0) yield page.data;
       after = page.data.at(-1)?.id;
       if (!page.has_more || after === undefined) return;
@@ -45,8 +46,8 @@ export function stripeLedger(settings: StripeSettings): PaymentLedger {
 
     async find(kind, id) {
       try {
-        if (kind === 'refund') return refundEntry(await call(() => stripe.refunds.retrieve(id, { expand: ['payment_intent'] })));
-        return intentEntry(await call(() => stripe.paymentIntents.retrieve(id)));
+        if (kind === 'refund') return refundEntry(refundIn(await call(() => stripe.refunds.retrieve(id, { expand: ['payment_intent'] }))));
+        return intentEntry(intentIn(await call(() => stripe.paymentIntents.retrieve(id)), id));
       } catch (error) {
         // It knows no such thing.
         if (error instanceof RefusedError) return undefined;
