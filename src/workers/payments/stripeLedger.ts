@@ -10,6 +10,9 @@ const TIMEOUT_MS = 30_000;
 const PAGE = 100;
 /** Times that a request is repeated that Stripe wants later. */
 const PATIENCE = 10;
+/** The least and the most that such a request waits, ms: somebody waits for the comparison, holds a connection meanwhile, and can ask again. */
+const WAIT_MS = 200;
+const WAIT_AT_MOST_MS = 5_000;
 
 /** The ledger of the account. */
 export function stripeLedger(settings: StripeSettings): PaymentLedger {
@@ -20,8 +23,8 @@ export function stripeLedger(settings: StripeSettings): PaymentLedger {
       try {
         return await request().catch((error: unknown) => failed(error, Date.now));
       } catch (error) {
-        if (!(error instanceof NotNowError) || attempt === PATIENCE) throw error;
-        await sleep(error.afterMs);
+        if (!(error instanceof NotNowError) || attempt === PATIENCE || error.afterMs > WAIT_AT_MOST_MS) throw error;
+        await sleep(Math.max(WAIT_MS, error.afterMs));
       }
     }
   };
