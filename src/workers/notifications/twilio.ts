@@ -173,6 +173,8 @@ function failed(error: unknown): never {
   if (fault !== undefined) throw new NumberFault(`${fault} (Twilio ${code})`);
   if (status === 401 || status === 403) throw new TroubleError(`Twilio refuses our credentials (${where})`, { outcomeUnknown: false });
   if (status >= 500) throw new TroubleError(`Twilio failed (${where})`, { outcomeUnknown: true });
+  // All that Twilio refuses has a code: something on the way refuses what it may let through in a minute.
+  if (code === undefined) throw new TroubleError(`something refuses the request before Twilio does (${where})`, { outcomeUnknown: false });
   throw new RefusedError(`Twilio refuses the request (${where})`);
 }
 

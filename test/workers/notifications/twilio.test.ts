@@ -121,6 +121,15 @@ test('what is wrong with us is refused or passes, and nothing is claimed', async
   await rejects(other.send(ask()), NotNowError, /in trouble/);
 });
 
+test('a page in place of a refusal of Twilio\'s passes, and nothing is claimed', async ({ server, sms }) => {
+  const request = ask();
+  once(server, { kind: 'answer', answer: { status: 404, body: '<html>Not here</html>' } });
+  assert.not((await rejects(sms.send(request), TroubleError, /something refuses the request before Twilio does \(HTTP 404\)/)).outcomeUnknown);
+  assert.equal(await sms.lookUp(about(request)), { outcome: 'never' });
+  assert.is((await sms.send(request)).outcome, 'sent');
+  assert.is(server.sent(request.launch_url), 1);
+});
+
 test('a server that nobody listens for was told nothing', async ({ server, records }) => {
   const sms = await open(server, records, { apiUrl: 'http://127.0.0.1:2' });
   const request = ask();
