@@ -89,11 +89,10 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
         // Where nobody knows whether the message was sent, this tells: whoever looks it up finds it.
         await ledger.learn(tellingKey({ gift_id: told.giftId, attempt: told.attempt }), replyOf(told));
         if (told.outcome === 'taken') return { status: 200, body: { received: true, outcome: 'known' } };
-        const { giftId, messageId, outcome } = told;
+        const { giftId, attempt, messageId, outcome } = told;
         const context = { commandId: `twilio-${messageId}-undelivered`, correlationId: call.requestId, requestId: call.requestId, by: { user: TWILIO_USER }, now: now() };
-        const noted = await noteUndelivered(events, giftId, { provider: 'twilio', message_id: messageId, cause: outcome.failed }, context, WAIT_MS);
-        // It is recorded as failed by who looks it up.
-        if (noted === 'unsettled') logger.info({ gift: giftId.slice(0, 6) }, 'a message that was not noted as sent could not be delivered');
+        const noted = await noteUndelivered(events, giftId, { attempt, provider: 'twilio', message_id: messageId, cause: outcome.failed }, context, WAIT_MS);
+        if (noted === 'unsettled') logger.info({ gift: giftId.slice(0, 6) }, 'a message could not be delivered that was not noted as sent, nor as begun');
         return { status: 200, body: { received: true, outcome: noted === 'unsettled' ? 'known' : noted } };
       },
     },

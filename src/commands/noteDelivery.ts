@@ -1,27 +1,36 @@
 /** NoteDelivery: what a notification provider tells of a message after it has taken it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { failDelivery, type NotificationEvent, notificationStream, type NotificationUndelivered } from '../domain/notification.js';
+import { failDelivery, failTelling, type NotificationEvent, notificationStream, type NotificationUndelivered } from '../domain/notification.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { CommandContext } from './context.js';
 import { handle } from './handle.js';
 
 const LOOK_MS = 50;
 
+/** A message that could not be delivered. */
+export interface Undelivered extends Readonly<NotificationUndelivered['data']> {
+  /** Which telling of the gift's receiver it is, from 1. */
+  readonly attempt: number;
+}
+
 /**
- * Notes once that a message could not be delivered. Its sending may not have been noted yet: that is waited for, `waitMs` at most.
- * @returns `unsettled`: it never was. @throws UnavailableError
+ * Notes once that a message could not be delivered. Its sending may not have been noted yet: that is waited for, `waitMs` at most. Who noted it later would take it for sent, and nobody would hear that
+ * it failed: so then the telling itself is noted as failed.
+ * @returns `unsettled`: that telling was not begun, or its end is noted, and not as this message. @throws UnavailableError
  */
-export async function noteUndelivered(events: EventStore, giftId: string, failed: NotificationUndelivered['data'], context: CommandContext, waitMs: number): Promise<'recorded' | 'known' | 'unsettled'> {
+export async function noteUndelivered(events: EventStore, giftId: string, { attempt, ...failed }: Undelivered, context: CommandContext, waitMs: number): Promise<'recorded' | 'known' | 'unsettled'> {
   const deadline = performance.now() + waitMs;
   for (;;) {
+    const over = performance.now() >= deadline;
     let settled = true;
     const { own, replayed } = await handle(events, notificationStream(giftId), context, (history) => {
-      const decided = failDelivery(history as unknown as NotificationEvent[], failed);
-      settled = decided !== undefined;
-      return decided ?? [];
+      const noted = history as unknown as NotificationEvent[];
+      const decided = failDelivery(noted, failed) ?? (over ? failTelling(noted, attempt, failed.cause) : []);
+      settled = decided.length > 0 || failDelivery(noted, failed) !== undefined;
+      return decided;
     });
     if (settled) return own.length > 0 && !replayed ? 'recorded' : 'known';
-    if (performance.now() >= deadline) return 'unsettled';
+    if (over) return 'unsettled';
     await sleep(LOOK_MS);
   }
 }

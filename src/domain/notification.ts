@@ -94,3 +94,11 @@ export function failDelivery(history: readonly NotificationEvent[], failed: Noti
   if (!about.some(({ type }) => type === 'NotificationSent')) return undefined;
   return about.some(({ type }) => type === 'NotificationUndelivered') ? [] : [{ type: 'NotificationUndelivered', data: failed }];
 }
+
+/** A telling whose message could not be delivered has failed, whoever hears of it: no event where it was not begun, or its end is noted. `number`: which telling, from 1. */
+export function failTelling(history: readonly NotificationEvent[], number: number, cause: string): NotificationFailed[] {
+  const last = history.findLast((event) => attemptOf(event) === number);
+  if (last?.type !== 'NotificationStarted') return [];
+  const { attempt, asked_by } = last.data;
+  return [{ type: 'NotificationFailed', data: { cause, ...(attempt === undefined ? {} : { attempt }), ...(asked_by === undefined ? {} : { asked_by }) } }];
+}

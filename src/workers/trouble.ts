@@ -45,14 +45,19 @@ export function neverSent(error: unknown): boolean {
   return false;
 }
 
-/** Timers can't wait for more than 24 days, and who wants to be left alone for longer than this can say so again. */
-const RETRY_AFTER_AT_MOST_MS = 86_400_000;
+/**
+ * Who wants to be left alone for longer can say so again. One header that makes no sense, and a provider's clock that is ahead, must not hold up everybody until what they wait for can't be asked for
+ * any more.
+ */
+const RETRY_AFTER_AT_MOST_MS = 3_600_000;
+/** As dates are written in headers, today's way and the two of former times. Much else is a date to JavaScript: `-5` is a day in May. */
+const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d\d:\d\d:\d\d/;
 
-/** `Retry-After` (RFC 9110, 10.2.3: seconds or a date) as milliseconds from now, a day at most; `undefined`: absent or senseless. */
+/** `Retry-After` (RFC 9110, 10.2.3: seconds or a date) as milliseconds from now, an hour at most; `undefined`: absent or senseless. */
 export function retryAfterMs(header: string | null | undefined, now: number): number | undefined {
   const value = header?.trim() ?? '';
   if (/^\d{1,9}$/.test(value)) return Math.min(RETRY_AFTER_AT_MOST_MS, Number(value) * 1000);
-  const date = value === '' ? Number.NaN : Date.parse(value);
+  const date = HTTP_DATE.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.min(RETRY_AFTER_AT_MOST_MS, Math.max(0, date - now));
 }
 

@@ -1,5 +1,6 @@
 /** What Twilio tells of its messages, signed by Twilio's own library, to a service that sends by the stand-ins. */
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import twilio from 'twilio';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
@@ -107,6 +108,25 @@ test('a message whose sending nobody noted is not noted as undelivered; whoever 
     await store.close();
   }
 });
+
+for (const attempt of [1, 2]) {
+  test(`a message that could not be delivered before its sending was noted: telling ${attempt} has failed, and can't be noted as sent any more`, async () => {
+    const { gift } = await told(`+44770090050${7 + attempt}`);
+    const stream = `notification-${gift}`;
+    const [started] = await service.events.read(stream);
+    if (started === undefined) throw new Error('nobody was told');
+    // As a process that is frozen leaves it.
+    const other = `${gift.slice(0, -4)}${gift.endsWith('0000') ? '1111' : '0000'}`;
+    const asked = attempt === 1 ? {} : { attempt, asked_by: 'an-ask' };
+    await service.events.append(`notification-${other}`, [{ id: randomUUID(), type: 'NotificationStarted', data: { ...started.data, ...asked }, at: started.at, metadata: started.metadata }], 'none');
+    const failed = { MessageSid: `SM${'b'.repeat(31)}${attempt}`, MessageStatus: 'undelivered', ErrorCode: '30005' };
+    const path = attempt === 1 ? other : `${other}&attempt=${attempt}`;
+    answered(await tell(path, failed), 'recorded');
+    answered(await tell(path, failed), 'known');
+    const [, ended, ...more] = await service.events.read(`notification-${other}`);
+    assert.deepEqual([ended?.type, ended?.data, ended?.metadata.by, more], ['NotificationFailed', { cause: 'not delivered (Twilio 30005)', ...asked }, { user: 'system:twilio' }, []]);
+  });
+}
 
 test('whoever goes away in the middle of a message leaves no error in the log: nobody may call support at night who proves nothing', async () => {
   const head = requestText('POST', '/webhooks/twilio?gift=x', { 'Content-Length': '100', 'X-Request-Id': 'broken-off' });

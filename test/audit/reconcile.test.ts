@@ -3,8 +3,10 @@ import { type Difference, reconcile, type Reconciled } from '../../src/audit/rec
 import { dayOf, reconcileDay } from '../../src/audit/reconcileDay.js';
 import type { LedgerEntry, PaymentLedger } from '../../src/ports/paymentLedger.js';
 import { stripeLedger } from '../../src/workers/payments/stripeLedger.js';
+import { NotNowError } from '../../src/workers/trouble.js';
 import type { House } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
+import { rejects } from '../support/rejects.js';
 import { openStripeServer, type StripeServer } from '../support/stripeServer.js';
 
 const test = houseSuite('reconciliation');
@@ -269,6 +271,10 @@ test('Stripe that wants its list read later is waited for', async ({ house }) =>
     assert.ok(limited > 2);
     assert.is(await ledger.find('refund', 're_unknown', 't'), undefined);
     assert.is(await ledger.find('charge', 'pi_unknown', 't'), undefined);
+    stripe.fault = () => ({ kind: 'limited', retryAfter: '600' });
+    const began = performance.now();
+    assert.is((await rejects(run(house, ledger), NotNowError, /limits our requests/)).afterMs, 600_000, 'nobody waits for so long');
+    assert.ok(performance.now() - began < 5_000);
   } finally {
     await stripe.close();
   }

@@ -28,6 +28,8 @@ export interface Answered {
 export type Fault =
   | { readonly kind: 'silence' | 'lost' | 'error'; readonly when: 'undone' | 'done' }
   | { readonly kind: 'twice' }
+  /** A byte of its answer each `ms`. */
+  | { readonly kind: 'dripping'; readonly ms: number }
   | { readonly kind: 'slow'; readonly ms: number }
   /** `retryAfter`: seconds, or an HTTP date; absent: not said. */
   | { readonly kind: 'limited'; readonly retryAfter?: string }
@@ -87,6 +89,8 @@ export async function openStandIn(provider: Provider): Promise<StandIn> {
         return send(response, provider.error);
       case 'twice':
         return sendTwice(response, answer);
+      case 'dripping':
+        return drip(response, answer, fault.ms);
       default:
         return send(response, answer);
     }
@@ -109,6 +113,16 @@ export async function openStandIn(provider: Provider): Promise<StandIn> {
 function send(response: ServerResponse, { status, body, headers }: Answered): void {
   response.writeHead(status, { 'Content-Type': 'application/json', ...headers });
   response.end(typeof body === 'string' ? body : JSON.stringify(body));
+}
+
+async function drip(response: ServerResponse, { status, body }: Answered, ms: number): Promise<void> {
+  response.writeHead(status, { 'Content-Type': 'application/json' });
+  for (const byte of typeof body === 'string' ? body : JSON.stringify(body)) {
+    if (response.destroyed) return;
+    response.write(byte);
+    await sleep(ms);
+  }
+  response.end();
 }
 
 /** The same answer twice on one connection. */

@@ -156,5 +156,7 @@ function refused(response: Response, { code, senseless }: FcmFailure, now: () =>
   if (status === 503 && headers.has('retry-after')) throw new NotNowError(`FCM is overloaded (${where})`, retryAfterMs(headers.get('retry-after'), now()) ?? RATE_LIMIT_PAUSE_MS);
   if (status >= 500) throw new TroubleError(`FCM failed (${where})`, { outcomeUnknown: true });
   if (status === 401 || status === 403) throw new TroubleError(`FCM refuses our credentials (${where})`, { outcomeUnknown: false });
+  // All that FCM refuses has a code: something on the way refuses what it may let through in a minute.
+  if (code === undefined) throw new TroubleError(`something refuses the request before FCM does (${where})`, { outcomeUnknown: false });
   throw new RefusedError(`FCM refuses the request (${where})`);
 }

@@ -4,6 +4,7 @@
  */
 import type { Logger } from 'pino';
 import twilio from 'twilio';
+import { within } from '../../async/within.js';
 import { guard, type GuardOptions } from '../guard.js';
 import { type SendReply, tellingKey } from '../messages.js';
 import { neverSent, NotNowError, RefusedError, retryAfterMs, TroubleError } from '../trouble.js';
@@ -96,8 +97,7 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
         async () => {
           const callback = callbackUrl === undefined ? {} : { statusCallback: callbackFor(callbackUrl, request) };
           try {
-            const { sid } = await call(() => client.messages.create({ to: number, body: textOf(request), ...sender, ...callback }));
-            return sent(sid);
+            return sent(await call(async () => sidIn(await client.messages.create({ to: number, body: textOf(request), ...sender, ...callback }))));
           } catch (error) {
             if (error instanceof NumberFault) return failure(error.message);
             throw error;
@@ -137,7 +137,8 @@ function httpClient(apiUrl: string | undefined, timeout: number, now: () => numb
   const request = base.request.bind(base);
   base.request = async (options) => {
     const { pathname, search } = new URL(options.uri);
-    const response = await request(apiUrl === undefined ? options : { ...options, uri: apiUrl + pathname + search });
+    // The library's limit is one on silence: an answer that comes byte by byte would keep its caller for as long as it likes.
+    const response = await within(request(apiUrl === undefined ? options : { ...options, uri: apiUrl + pathname + search }), timeout, tooLate);
     if (response.statusCode === 429) {
       const headers = response.headers as Readonly<Record<string, string | undefined>>;
       throw new NotNowError('Twilio limits our requests', retryAfterMs(headers['retry-after'], now()) ?? RATE_LIMIT_PAUSE_MS);
@@ -147,6 +148,16 @@ function httpClient(apiUrl: string | undefined, timeout: number, now: () => numb
   return base;
 }
 
+function tooLate(): never {
+  throw new TroubleError('Twilio did not answer in time', { outcomeUnknown: true });
+}
+
+/** Something on the way may answer in Twilio's place: only what names the message says that Twilio has it. */
+function sidIn({ sid }: { readonly sid: unknown }): string {
+  if (typeof sid !== 'string' || sid === '') throw new TroubleError('Twilio answered with something else', { outcomeUnknown: true });
+  return sid;
+}
+
 /** Nobody can be told at this number. */
 class NumberFault extends Error {
   override readonly name = 'NumberFault';
@@ -154,7 +165,7 @@ class NumberFault extends Error {
 
 /** What a failure of the library means. Its own errors and Twilio's messages hold numbers, which may not be logged. */
 function failed(error: unknown): never {
-  if (error instanceof NotNowError) throw error;
+  if (error instanceof NotNowError || error instanceof TroubleError) throw error;
   if (!(error instanceof twilio.RestException)) throw new TroubleError('Twilio did not answer', { outcomeUnknown: !neverSent(error), cause: error });
   const { status, code } = error;
   const where = `HTTP ${status}${code === undefined ? '' : `, code ${code}`}`;
@@ -162,6 +173,8 @@ function failed(error: unknown): never {
   if (fault !== undefined) throw new NumberFault(`${fault} (Twilio ${code})`);
   if (status === 401 || status === 403) throw new TroubleError(`Twilio refuses our credentials (${where})`, { outcomeUnknown: false });
   if (status >= 500) throw new TroubleError(`Twilio failed (${where})`, { outcomeUnknown: true });
+  // All that Twilio refuses has a code: something on the way refuses what it may let through in a minute.
+  if (code === undefined) throw new TroubleError(`something refuses the request before Twilio does (${where})`, { outcomeUnknown: false });
   throw new RefusedError(`Twilio refuses the request (${where})`);
 }
 

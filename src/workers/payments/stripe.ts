@@ -7,6 +7,7 @@ import { guard, type GuardOptions } from '../guard.js';
 import type { AuthenticationReply, ChargeReply } from '../messages.js';
 import { NotNowError, RefusedError, TroubleError } from '../trouble.js';
 import type { PaymentProvider } from './provider.js';
+import { CURRENCY, intentIn, pageIn, penceTaken } from './stripeAnswers.js';
 import { codeOf, DeclinedError, failed, type Intent, KEY_LIVES_MS, MismatchError, openStripe, PROVIDER, type StripeSettings, UnclearError } from './stripeClient.js';
 import { stripeRefunds } from './stripeRefunds.js';
 
@@ -40,17 +41,18 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
 
   const cancel = async (id: string): Promise<Intent> => {
     try {
-      return await call(() => stripe.paymentIntents.cancel(id));
+      const cancelled = await call(() => stripe.paymentIntents.cancel(id).then((answer) => intentIn(answer, id)));
+      if (cancelled.status === 'canceled' || cancelled.status === 'succeeded') return cancelled;
+      throw new UnclearError('Stripe did not cancel the payment', { outcomeUnknown: true });
     } catch (error) {
       // Cancelled before, or succeeded: it can't be cancelled then, and says so itself.
-      const standing = error instanceof RefusedError ? await call(() => stripe.paymentIntents.retrieve(id)) : undefined;
+      const standing = error instanceof RefusedError ? await retrieve(id) : undefined;
       if (standing?.status === 'canceled' || standing?.status === 'succeeded') return standing;
       throw error;
     }
   };
 
   const settle = async (intent: Intent): Promise<ChargeReply | AuthenticationReply> => {
-    checkIntent(intent);
     switch (intent.status) {
       case 'succeeded':
         return charged(intent);
@@ -67,16 +69,15 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
   const find = async (transactionId: string): Promise<Intent | undefined> => {
     if (!/^[\w-]+$/.test(transactionId)) throw new RefusedError('the transaction id holds characters that cannot be searched for');
     const query = `metadata['transaction_id']:'${transactionId}'`;
-    const { data } = await call(() => stripe.paymentIntents.search({ query, limit: 10 }));
-    return data.find(({ status }) => status === 'succeeded') ?? data.find(({ status }) => status !== 'canceled') ?? data[0];
+    const { data } = await call(() => stripe.paymentIntents.search({ query, limit: 10 }).then(pageIn));
+    const found = data.find(({ status }) => status === 'succeeded') ?? data.find(({ status }) => status !== 'canceled') ?? data[0];
+    return found === undefined ? undefined : intentIn(found);
   };
 
   /** `undefined`: Stripe knows no such intent. */
   const retrieve = async (id: string): Promise<Intent | undefined> => {
     try {
-      const intent = await call(() => stripe.paymentIntents.retrieve(id));
-      checkIntent(intent);
-      return intent;
+      return await call(() => stripe.paymentIntents.retrieve(id).then((answer) => intentIn(answer, id)));
     } catch (error) {
       if (error instanceof RefusedError && error.code === 'resource_missing') return undefined;
       throw error;
@@ -93,7 +94,7 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
           stripe.paymentIntents.create(
             {
               amount,
-              currency: 'gbp',
+              currency: CURRENCY,
               payment_method: payment_reference,
               ...(customer === null ? {} : { customer }),
               allowed_payment_method_types: ['card'],
@@ -104,11 +105,11 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
             },
             { idempotencyKey: transaction_id },
           );
-        const made = await call(create);
+        const made = await call(() => create().then((answer) => intentIn(answer)));
         // For a day Stripe repeats its first answer under this key: how the intent stands by now only the intent says.
         return await settle(made.status === 'processing' ? ((await retrieve(made.id)) ?? made) : made);
       } catch (error) {
-        if (error instanceof DeclinedError) return error.intent === undefined ? { outcome: 'declined', provider: PROVIDER, code: error.code, simulated: false } : decline(error.intent, error.code);
+        if (error instanceof DeclinedError) return error.intent === undefined ? { outcome: 'declined', provider: PROVIDER, code: error.code, simulated: false } : decline(intentIn(error.intent), error.code);
         if (!(error instanceof UnclearError) && !(error instanceof MismatchError)) throw error;
         // Stripe repeats its own failures under their key for a day: what came of it stands with the intent alone.
         const found = await find(transaction_id);
@@ -145,11 +146,6 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
   };
 }
 
-/** Something on the way may answer in Stripe's place. */
-function checkIntent({ object }: Intent): void {
-  if (object !== 'payment_intent') throw new UnclearError('Stripe answered with something else', { outcomeUnknown: true });
-}
-
-function charged({ id, amount_received: amount }: Intent): ChargeReply {
-  return { outcome: 'charged', provider: PROVIDER, charge_id: id, amount, simulated: false };
+function charged(intent: Intent): ChargeReply {
+  return { outcome: 'charged', provider: PROVIDER, charge_id: intent.id, amount: penceTaken(intent), simulated: false };
 }

@@ -1,6 +1,7 @@
 /** Stripe's official library as all that talks to Stripe uses it: the account, the pinned version, and what its failures mean. */
 import Stripe from 'stripe';
 import { NotNowError, RefusedError, retryAfterMs, TroubleError } from '../trouble.js';
+import { stripeHttp } from './stripeHttp.js';
 
 /** The version of Stripe's API that all this was written for; the library knows its types. */
 export const STRIPE_API_VERSION = '2026-10-28.endive';
@@ -56,6 +57,7 @@ export function openStripe({ secretKey, apiUrl }: StripeSettings, timeout: numbe
     // Process managers repeat, for longer than the library would.
     maxNetworkRetries: 0,
     timeout,
+    httpClient: stripeHttp(),
     telemetry: false,
     ...(where === undefined ? {} : { host: where.hostname, port: where.port === '' ? (where.protocol === 'http:' ? 80 : 443) : Number(where.port), protocol: where.protocol === 'http:' ? 'http' : 'https' }),
   });

@@ -5,6 +5,7 @@ import type { PaymentNews } from '../../domain/paymentNews.js';
 import { OWN_SCHEMAS } from '../../ownSchemas.js';
 import { SignatureError } from '../signature.js';
 import { type EventReader, MalformedEventError, type ToldNews } from './providerEvents.js';
+import { CURRENCY } from './stripeAnswers.js';
 import { codeOf, GAVE_NOTHING } from './stripeClient.js';
 
 /** A message signed longer ago than this, seconds, may be a replay. */
@@ -62,6 +63,7 @@ interface Metadata {
 interface IntentObject extends Metadata {
   readonly id: string;
   readonly amount_received: number;
+  readonly currency?: string;
   readonly last_payment_error?: { readonly code?: string; readonly decline_code?: string } | null;
 }
 interface ChargeObject extends Metadata {
@@ -84,7 +86,7 @@ interface DisputeObject extends Metadata {
 }
 
 const errorFields = { type: ['object', 'null'], properties: { code: nullableId, decline_code: nullableId } };
-const isIntent = ajv.compile<IntentObject>(object({ id, amount_received: pence, metadata, last_payment_error: errorFields }, 'metadata', 'last_payment_error'));
+const isIntent = ajv.compile<IntentObject>(object({ id, amount_received: pence, currency: id, metadata, last_payment_error: errorFields }, 'currency', 'metadata', 'last_payment_error'));
 const isCharge = ajv.compile<ChargeObject>(object({ payment_intent: nullableId, amount_refunded: pence, metadata }, 'metadata'));
 const isRefund = ajv.compile<RefundObject>(object({ id, payment_intent: nullableId, status: nullableId, failure_reason: nullableId, metadata }, 'failure_reason', 'metadata'));
 const isDispute = ajv.compile<DisputeObject>(object({ id, payment_intent: nullableId, amount: pence, reason: id, status: id, metadata }, 'metadata'));
@@ -125,6 +127,8 @@ const KEPT: ReadonlySet<string> = new Set(['won', 'warning_closed']);
 const READERS: Readonly<Record<string, (value: unknown) => Told | undefined>> = {
   'payment_intent.succeeded'(value) {
     const intent = intentOf(value);
+    // Other money than prices are in pays for nothing here: who asks for the charge says so.
+    if ((intent.currency ?? CURRENCY) !== CURRENCY) return undefined;
     return { transactionId: ownerIn(intent), paymentId: intent.id, news: { kind: 'succeeded', charge_id: intent.id, amount: intent.amount_received } };
   },
   'payment_intent.payment_failed'(value) {

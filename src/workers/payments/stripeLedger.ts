@@ -3,12 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type Stripe from 'stripe';
 import type { LedgerEntry, PaymentLedger } from '../../ports/paymentLedger.js';
 import { NotNowError, RefusedError } from '../trouble.js';
+import { intentIn, pageIn, refundIn } from './stripeAnswers.js';
 import { failed, GAVE_NOTHING, openStripe, PROVIDER, type StripeSettings } from './stripeClient.js';
 
 const TIMEOUT_MS = 30_000;
 const PAGE = 100;
 /** Times that a request is repeated that Stripe wants later. */
 const PATIENCE = 10;
+/** The least and the most that such a request waits, ms: somebody waits for the comparison, holds a connection meanwhile, and can ask again. */
+const WAIT_MS = 200;
+const WAIT_AT_MOST_MS = 5_000;
 
 /** The ledger of the account. */
 export function stripeLedger(settings: StripeSettings): PaymentLedger {
@@ -19,15 +23,15 @@ export function stripeLedger(settings: StripeSettings): PaymentLedger {
       try {
         return await request().catch((error: unknown) => failed(error, Date.now));
       } catch (error) {
-        if (!(error instanceof NotNowError) || attempt === PATIENCE) throw error;
-        await sleep(error.afterMs);
+        if (!(error instanceof NotNowError) || attempt === PATIENCE || error.afterMs > WAIT_AT_MOST_MS) throw error;
+        await sleep(Math.max(WAIT_MS, error.afterMs));
       }
     }
   };
 
   async function* pages<T extends { readonly id: string }>(list: (params: Stripe.PaginationParams) => Promise<Stripe.ApiList<T>>): AsyncGenerator<readonly T[]> {
     for (let after: string | undefined; ; ) {
-      const page = await call(() => list({ limit: PAGE, ...(after === undefined ? {} : { starting_after: after }) }));
+      const page = pageIn(await call(() => list({ limit: PAGE, ...(after === undefined ? {} : { starting_after: after }) })));
       if (page.data.length > 0) yield page.data;
       after = page.data.at(-1)?.id;
       if (!page.has_more || after === undefined) return;
@@ -45,8 +49,8 @@ export function stripeLedger(settings: StripeSettings): PaymentLedger {
 
     async find(kind, id) {
       try {
-        if (kind === 'refund') return refundEntry(await call(() => stripe.refunds.retrieve(id, { expand: ['payment_intent'] })));
-        return intentEntry(await call(() => stripe.paymentIntents.retrieve(id)));
+        if (kind === 'refund') return refundEntry(refundIn(await call(() => stripe.refunds.retrieve(id, { expand: ['payment_intent'] }))));
+        return intentEntry(intentIn(await call(() => stripe.paymentIntents.retrieve(id)), id));
       } catch (error) {
         // It knows no such thing.
         if (error instanceof RefusedError) return undefined;

@@ -6,6 +6,7 @@ import type Stripe from 'stripe';
 import type { RefundReply } from '../messages.js';
 import { refuseForeign, RefusedError, TroubleError } from '../trouble.js';
 import type { PaymentProvider } from './provider.js';
+import { pageIn, refundIn } from './stripeAnswers.js';
 import { DeclinedError, GAVE_NOTHING, KEY_LIVES_MS, MismatchError, PROVIDER, UnclearError } from './stripeClient.js';
 
 const PAGE = 100;
@@ -18,9 +19,9 @@ export function stripeRefunds(stripe: Stripe, call: <T>(request: () => Promise<T
   const find = async (refundId: string, attempt: number, chargeId: string, seen: (page: readonly Stripe.Refund[]) => void = () => undefined): Promise<RefundReply | undefined> => {
     const mine = ({ metadata }: Stripe.Refund): boolean => metadata?.['refund_id'] === refundId && metadata['attempt'] === String(attempt);
     for (let after: string | undefined; ; ) {
-      const page = await call(() => stripe.refunds.list({ payment_intent: chargeId, limit: PAGE, ...(after === undefined ? {} : { starting_after: after }) }));
+      const page = await call(() => stripe.refunds.list({ payment_intent: chargeId, limit: PAGE, ...(after === undefined ? {} : { starting_after: after }) }).then(pageIn));
       const found = page.data.find(mine);
-      if (found !== undefined) return replyOf(found);
+      if (found !== undefined) return replyOf(refundIn(found));
       seen(page.data);
       after = page.data.at(-1)?.id;
       if (!page.has_more || after === undefined) return undefined;
@@ -37,10 +38,7 @@ export function stripeRefunds(stripe: Stripe, call: <T>(request: () => Promise<T
             { payment_intent: charge_id, amount, metadata: { refund_id, attempt, transaction_id } },
             { idempotencyKey: `refund-${refund_id}-${attempt}` },
           );
-        const made = await call(create);
-        // Something on the way may answer in Stripe's place.
-        if (made.object !== 'refund') throw new UnclearError('Stripe answered with something else', { outcomeUnknown: true });
-        return replyOf(made);
+        return replyOf(await call(() => create().then(refundIn)));
       } catch (error) {
         if (!(error instanceof RefusedError) && !(error instanceof DeclinedError) && !(error instanceof UnclearError) && !(error instanceof MismatchError)) throw error;
         // An answer under this key may be the second: what came of it stands in the list.

@@ -178,9 +178,9 @@ test('limits and overload: not now, for as long as Google says', async ({ server
   assert.is((await rejects(push.send(ask()), NotNowError, /limits/)).afterMs, 60_000);
   now += 60_001;
   const overloaded = { status: 503, body: { error: { status: 'UNAVAILABLE' } } };
-  once(server, { kind: 'answer', answer: { ...overloaded, headers: { 'Retry-After': new Date(Date.now() + 86_400_000).toUTCString() } } });
-  assert.ok((await rejects(push.send(ask()), NotNowError, /overloaded/)).afterMs > 80_000_000);
-  now += 90_000_000;
+  once(server, { kind: 'answer', answer: { ...overloaded, headers: { 'Retry-After': new Date(Date.now() + 3_000_000).toUTCString() } } });
+  assert.ok((await rejects(push.send(ask()), NotNowError, /overloaded/)).afterMs > 2_900_000);
+  now += 3_000_000;
   // What stands before FCM answers with a page.
   once(server, { kind: 'answer', answer: { status: 429, body: '<html>', headers: { 'Retry-After': '7' } } });
   assert.is((await rejects(push.send(ask()), NotNowError, /limits our requests \(HTTP 429\)/)).afterMs, 7_000);
@@ -197,7 +197,7 @@ test('a request that is wrong is refused; an answer that makes no sense is unkno
   once(server, { kind: 'answer', answer: { status: 400, body: { error: { status: 'INVALID_ARGUMENT', details: [violation] } } } });
   await rejects(push.send(ask()), RefusedError, /FCM refuses the request \(HTTP 400, INVALID_ARGUMENT/);
   once(server, { kind: 'answer', answer: { status: 404, body: 'null' } });
-  await rejects(push.send(ask()), RefusedError, /FCM refuses the request \(HTTP 404\)/);
+  assert.not((await rejects(push.send(ask()), TroubleError, /something refuses the request before FCM does \(HTTP 404\)/)).outcomeUnknown);
   once(server, { kind: 'answer', answer: { status: 200, body: {} } });
   assert.ok((await rejects(push.send(ask()), TroubleError, /without a name/)).outcomeUnknown);
   once(server, { kind: 'answer', answer: { status: 200, body: '<html>' } });

@@ -121,6 +121,15 @@ test('what is wrong with us is refused or passes, and nothing is claimed', async
   await rejects(other.send(ask()), NotNowError, /in trouble/);
 });
 
+test('a page in place of a refusal of Twilio\'s passes, and nothing is claimed', async ({ server, sms }) => {
+  const request = ask();
+  once(server, { kind: 'answer', answer: { status: 404, body: '<html>Not here</html>' } });
+  assert.not((await rejects(sms.send(request), TroubleError, /something refuses the request before Twilio does \(HTTP 404\)/)).outcomeUnknown);
+  assert.equal(await sms.lookUp(about(request)), { outcome: 'never' });
+  assert.is((await sms.send(request)).outcome, 'sent');
+  assert.is(server.sent(request.launch_url), 1);
+});
+
 test('a server that nobody listens for was told nothing', async ({ server, records }) => {
   const sms = await open(server, records, { apiUrl: 'http://127.0.0.1:2' });
   const request = ask();
@@ -162,6 +171,25 @@ for (const kind of ['silence', 'lost', 'error'] as const) {
     assert.is(server.sent(request.launch_url), 0);
   });
 }
+
+test('JSON of another shape in place of an answer is no message: what came of it is looked up', async ({ server, records, sms }) => {
+  for (const body of ['{}', '[]', 'null', '"ok"', '17', 'true', '{"sid":null}', '{"sid":17}', '{"messages":[]}']) {
+    const request = ask();
+    once(server, { kind: 'answer', answer: { status: 200, body } });
+    assert.ok((await rejects(sms.send(request), TroubleError, /Twilio (?:did not answer|answered with something else)/)).outcomeUnknown, body);
+    assert.is((await records.get<{ reply?: object }>(`send/${request.gift_id}`))?.value.reply, undefined, body);
+    await rejects(sms.lookUp(about(request)), NotNowError, /not list the message yet/);
+  }
+});
+
+test('an answer that comes byte by byte is waited for no longer than one that does not come', async ({ server, records, sms }) => {
+  const request = ask();
+  once(server, { kind: 'dripping', ms: 20 });
+  const began = performance.now();
+  assert.ok((await rejects((await impatient(server, records)).send(request), TroubleError, /did not answer/)).outcomeUnknown);
+  assert.ok(performance.now() - began < 2_000);
+  assert.is((await sms.lookUp(about(request))).outcome, 'sent');
+});
 
 test('a clock that was set back since a message was sent holds nobody up for longer than was meant', async ({ server, records, sms }) => {
   const request = ask();

@@ -268,6 +268,67 @@ test('an answer that is no JSON is a failure of its own', async ({ server, payme
   assert.is((await payments.charge(request)).outcome, 'charged');
 });
 
+/** JSON that something on the way may answer with in Stripe's place. */
+const FOREIGN = ['{}', '[]', 'null', '"ok"', '17', 'true', '{"object":"payment_intent"}', '{"object":"payment_intent","id":"pi_other","status":"succeeded","metadata":{}}', '{"object":"list","data":null}'];
+const foreign = (body: string): Fault => ({ kind: 'answer', answer: { status: 200, body } });
+
+test('JSON of another shape in place of an answer moves no money in the log, and ends no process', async ({ server }) => {
+  for (const body of FOREIGN) {
+    const payments = open(server, { guard: { failures: 1_000 } });
+    const request = ask();
+    server.fault = () => foreign(body);
+    await rejects(payments.charge(request), TroubleError, /Stripe (?:failed|answered with something else)/);
+    await rejects(payments.lookUp({ ...request, payment_id: null }), TroubleError, /Stripe (?:failed|answered with something else)/);
+    await rejects(payments.lookUp({ ...request, payment_id: 'pi_asked' }), TroubleError, /Stripe (?:failed|answered with something else)/);
+    await rejects(payments.action({ ...request, payment_id: 'pi_asked' }), TroubleError, /Stripe (?:failed|answered with something else)/);
+    await rejects(payments.find({ payment_id: 'pi_asked' }), TroubleError, /Stripe (?:failed|answered with something else)/);
+    server.fault = () => undefined;
+    assert.is((await payments.charge(request)).outcome, 'charged', body);
+    assert.is(server.charges(request.transaction_id), 1);
+  }
+});
+
+test('a payment is declined only once Stripe itself says that it is cancelled', async ({ server }) => {
+  for (const body of FOREIGN) {
+    const payments = open(server, { guard: { failures: 1_000 } });
+    const request = ask('pm_card_authenticationRequired');
+    const { payment_id } = (await payments.charge(request)) as { payment_id: string };
+    const late = { transaction_id: request.transaction_id, payment_id, code: 'too_late' };
+    server.fault = ({ path }) => (path.endsWith('/cancel') ? foreign(body) : undefined);
+    await rejects(payments.cancel(late), TroubleError, /Stripe (?:failed|answered with something else)/);
+    const declining = ask('pm_card_chargeDeclined');
+    await rejects(payments.charge(declining), TroubleError, /Stripe (?:failed|answered with something else)/);
+    server.fault = () => undefined;
+    assert.equal(await payments.cancel(late), declined('too_late'));
+    assert.equal(await payments.charge(declining), declined('generic_decline'));
+    assert.equal(server.intents.slice(-2).map(({ status }) => status), ['canceled', 'canceled'], body);
+  }
+  const payments = open(server);
+  const { payment_id } = (await payments.charge(ask('pm_card_authenticationRequired'))) as { payment_id: string };
+  const waiting = server.intents.at(-1) as StripeServer['intents'][number];
+  once(server, { kind: 'answer', answer: { status: 200, body: { ...waiting } } }, ({ path }) => path.endsWith('/cancel'));
+  await rejects(payments.cancel({ transaction_id: 't', payment_id, code: 'too_late' }), TroubleError, /did not cancel/);
+});
+
+test('money of another currency is refused with what is to be done, not counted as pence', async ({ server, payments }) => {
+  const request = ask();
+  await payments.charge(request);
+  for (const intent of server.intents) intent.currency = 'eur';
+  await rejects(payments.lookUp({ ...request, payment_id: null }), RefusedError, /took 250 of the smallest unit of eur .* give them back there/);
+});
+
+test('an answer that comes byte by byte is waited for no longer than one that does not come', async ({ server }) => {
+  const payments = open(server, { timeoutMs: 300 });
+  const request = ask();
+  once(server, { kind: 'dripping', ms: 20 });
+  const began = performance.now();
+  const error = await rejects(payments.charge(request), TroubleError, /did not answer/);
+  assert.ok(error.outcomeUnknown);
+  assert.ok(performance.now() - began < 2_000);
+  assert.is((await payments.charge(request)).outcome, 'charged');
+  assert.is(server.charges(request.transaction_id), 1);
+});
+
 test('a buyer who has to prove who they are: waits, with a secret that is asked for and not told before', async ({ server, payments }) => {
   const request = ask('pm_card_authenticationRequired');
   const reply = await payments.charge(request);

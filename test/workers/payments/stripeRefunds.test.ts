@@ -119,6 +119,18 @@ test('a failure of Stripe\'s own is repeated under its key: the list says what c
   assert.is((await rejects(payments.refund(busy), NotNowError, /limits/)).afterMs, 2_000);
 });
 
+test('JSON of another shape in place of an answer says neither that money went back nor that it never did', async ({ server, payments, chargeOf }) => {
+  const request = { ...(await chargeOf('pm_card_visa')), amount: 400 };
+  for (const body of ['{}', '[]', 'null', '"ok"', '17', '{"object":"refund"}', '{"object":"refund","id":null,"status":"succeeded"}', '{"data":[]}', '{"object":"list","data":null}']) {
+    server.fault = () => ({ kind: 'answer', answer: { status: 200, body } });
+    assert.ok((await rejects(payments.refund(request), TroubleError, /Stripe (?:failed|answered with something else)/)).outcomeUnknown, body);
+    assert.ok((await rejects(payments.lookUpRefund(request), TroubleError, /Stripe (?:failed|answered with something else)/)).outcomeUnknown, body);
+  }
+  server.fault = () => undefined;
+  assert.is((await payments.refund(request)).outcome, 'refunded');
+  assert.is(server.refunded(request.transaction_id), 400);
+});
+
 test('after 20 h it is not asked for; another provider\'s charge never', async ({ server, payments, chargeOf }) => {
   const request = await chargeOf('pm_card_visa');
   now += 20 * HOUR;
