@@ -1,6 +1,6 @@
 /**
- * Whether this process can do its work now: its engines answer, and what every route answers from has caught up, whichever release made it and whichever process keeps it. So in a rolling deployment
- * the new processes are ready, and the old ones can end, before new versions of projections, and those that the new release adds, are built: no process of the old release builds them.
+ * Whether this process can do its work now: its engines answer, and its projections have caught up, whichever release made them and whichever process keeps them. So in a rolling deployment the new
+ * processes are ready, and the old ones can end, before new versions of projections, and those that the new release adds, are built: no process of the old release builds them.
  */
 import type { PartHealth, Readiness } from './api/health.js';
 import type { Config } from './config.js';
@@ -34,7 +34,10 @@ export function readinessOf({ events, store, bus }: Engines, config: Pick<Config
   };
   const projection = async ({ name, version }: Projection): Promise<PartHealth> => {
     const active = await store.active(name);
-    if (active === undefined) return { ready: false, detail: 'is being built for the first time' };
+    if (active === undefined) {
+      const told = 'is being built for the first time';
+      return isReadBySome({ name }) ? { ready: true, detail: `${told}: what is answered from it is refused meanwhile, and nothing else` } : { ready: false, detail: told };
+    }
     const [unkept, end] = await Promise.all([unkeptOf(store, name), events.end()]);
     const ready = end === undefined || (await store.reached(checkpointName({ name, version: active }), end, CATCH_UP_MS));
     if (sameVersion(active, version)) return { ready, detail: ready ? 'caught up' : 'is behind' };
@@ -43,14 +46,12 @@ export function readinessOf({ events, store, bus }: Engines, config: Pick<Config
     const why = left ? ', since no process that knows it keeps it up to date' : '';
     return { ready, detail: `version ${served} serves and ${ready ? 'has caught up' : `is behind${why}`}, until ${served > version && !left ? 'no process of its release leads' : `version ${version} is built`}` };
   };
-  /** What only some routes answer from holds up none of the others: what lacks is told, and refused there. */
-  const lacking = (part: PartHealth): PartHealth => (part.ready ? part : { ready: true, detail: `${part.detail}: what is answered from it is refused meanwhile, and nothing else` });
   return async () => {
     const parts = await Promise.all([
       asked('event store', log),
       asked('read store', engine(store)),
       asked('bus', engine(bus)),
-      ...projections.map((one) => asked(`projection ${one.name}`, async () => (isReadBySome(one) ? lacking(await projection(one)) : projection(one)))),
+      ...projections.map((one) => asked(`projection ${one.name}`, async () => projection(one))),
     ]);
     return { parts: Object.fromEntries(parts), simulated };
   };
