@@ -17,7 +17,7 @@ const ALL = {
 /** What a release adds stands here at first: until it has been built, only the routes that read it are refused. */
 const BY_SOME = ['voucherCodes', 'redemptions', 'parked'] as const satisfies readonly (keyof typeof ALL)[];
 
-/** Read models that only some routes answer from: these say so (`reads`), no other route waits for them, and no process is kept from being ready by them. */
+/** Read models that only some routes answer from: these say so (`reads`), no other route waits for them, and no process is kept from being ready by them before they are first built. */
 export type ReadBySome = (typeof BY_SOME)[number];
 
 /** Every projection that the projector runs. */

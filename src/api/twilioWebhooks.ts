@@ -92,7 +92,7 @@ export function twilioWebhookRoutes({ events, read, ledger, logger, now }: Twili
         const { giftId, attempt, messageId, outcome } = told;
         const context = { commandId: `twilio-${messageId}-undelivered`, correlationId: call.requestId, requestId: call.requestId, by: { user: TWILIO_USER }, now: now() };
         const noted = await noteUndelivered(events, giftId, { attempt, provider: 'twilio', message_id: messageId, cause: outcome.failed }, context, WAIT_MS);
-        if (noted === 'unsettled') logger.info({ gift: giftId.slice(0, 6) }, 'a message could not be delivered that was not noted as sent, nor as begun');
+        if (noted === 'unsettled') logger.info({ gift: giftId.slice(0, 6) }, 'a message could not be delivered whose telling had not begun, or has ended otherwise');
         return { status: 200, body: { received: true, outcome: noted === 'unsettled' ? 'known' : noted } };
       },
     },

@@ -75,14 +75,14 @@ export async function settleUnkept(leading: Leading, units: readonly Unit[]): Pr
   return unkept;
 }
 
-/** What another release added is left to its processes. @throws UnavailableError @param own the names that this one's code knows */
+/** What this process does not lead for is left to others: another release added it, or this one sees a single read model through. @throws UnavailableError @param own the names that it leads for */
 async function leaveUnheard({ store, logger }: Leading, own: ReadonlySet<string>): Promise<void> {
   const heardOf = (await store.records.get<readonly string[]>(HEARD_OF))?.value ?? [];
   for (const name of heardOf) {
     const number = own.has(name) ? undefined : await store.active(name);
     if (number === undefined) continue;
     await store.records.put(UNKEPT + name, { number } satisfies Unkept);
-    logger.info({ projection: name, serves: buildText(number) }, 'projector: a read model that this program has never heard of is left to processes of the release that added it');
+    logger.info({ projection: name, serves: buildText(number) }, 'projector: this process does not keep this read model up to date: it is left to those that stand by and know it');
   }
   const all = new Set([...heardOf, ...own]);
   if (all.size > heardOf.length) await store.records.put(HEARD_OF, [...all]);

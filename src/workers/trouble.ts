@@ -23,7 +23,7 @@ export class NotNowError extends Error {
   }
 }
 
-/** The provider refuses what was asked, and always will: the message is the cause that a person needs. Nothing was done. */
+/** The provider refuses what was asked, and always will: the message is the cause that a person needs. Nothing was done, but for what the cause names. */
 export class RefusedError extends Error {
   override readonly name = 'RefusedError';
   /** The provider's own word for why, where it has one. */
@@ -50,14 +50,14 @@ export function neverSent(error: unknown): boolean {
  * any more.
  */
 const RETRY_AFTER_AT_MOST_MS = 3_600_000;
-/** As dates are written in headers, today's way and the two of former times. Much else is a date to JavaScript: `-5` is a day in May. */
+/** As dates are written in headers, today's way and the two of former times, one of which does not say that it is in UTC (RFC 9110, 5.6.7). Much else is a date to JavaScript: `-5` is a day in May. */
 const HTTP_DATE = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? .*\d\d:\d\d:\d\d/;
 
 /** `Retry-After` (RFC 9110, 10.2.3: seconds or a date) as milliseconds from now, an hour at most; `undefined`: absent or senseless. */
 export function retryAfterMs(header: string | null | undefined, now: number): number | undefined {
   const value = header?.trim() ?? '';
   if (/^\d{1,9}$/.test(value)) return Math.min(RETRY_AFTER_AT_MOST_MS, Number(value) * 1000);
-  const date = HTTP_DATE.test(value) ? Date.parse(value) : Number.NaN;
+  const date = HTTP_DATE.test(value) ? Date.parse(value.endsWith(' GMT') ? value : `${value} GMT`) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.min(RETRY_AFTER_AT_MOST_MS, Math.max(0, date - now));
 }
 

@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import twilio from 'twilio';
 import { suite } from 'uvu';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
+import { ConflictError } from '../../src/ports/eventStore.js';
 import { type FcmServer, openFcmServer } from '../support/fcmServer.js';
 import { buyOne, refused } from '../support/giftFlow.js';
 import { requestText, sendRaw } from '../support/rawHttp.js';
@@ -125,6 +126,9 @@ for (const attempt of [1, 2]) {
     answered(await tell(path, failed), 'known');
     const [, ended, ...more] = await service.events.read(`notification-${other}`);
     assert.deepEqual([ended?.type, ended?.data, ended?.metadata.by, more], ['NotificationFailed', { cause: 'not delivered (Twilio 30005)', ...asked }, { user: 'system:twilio' }, []]);
+    // What that process appends once it goes on.
+    const late = { id: randomUUID(), type: 'NotificationSent', data: { provider: 'twilio', message_id: failed.MessageSid, simulated: false, ...asked }, at: started.at, metadata: started.metadata };
+    await assert.rejects(service.events.append(`notification-${other}`, [late], 0), ConflictError);
   });
 }
 

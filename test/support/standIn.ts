@@ -2,6 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 
 /** What a client asks. */
 export interface Asked {
@@ -28,12 +29,13 @@ export interface Answered {
 export type Fault =
   | { readonly kind: 'silence' | 'lost' | 'error'; readonly when: 'undone' | 'done' }
   | { readonly kind: 'twice' }
-  /** A byte of its answer each `ms`. */
-  | { readonly kind: 'dripping'; readonly ms: number }
+  /** A byte of its answer each `ms`, from its head on or only of its body. */
+  | { readonly kind: 'dripping'; readonly ms: number; readonly part?: 'head' }
   | { readonly kind: 'slow'; readonly ms: number }
   /** `retryAfter`: seconds, or an HTTP date; absent: not said. */
   | { readonly kind: 'limited'; readonly retryAfter?: string }
-  | { readonly kind: 'answer'; readonly answer: Answered };
+  /** Something else answers; `done`: all the same it is done first. */
+  | { readonly kind: 'answer'; readonly answer: Answered; readonly when?: 'done' };
 
 /** What a provider does and how its failures look. */
 export interface Provider {
@@ -53,6 +55,8 @@ export interface StandIn {
   readonly undone: Asked[];
   /** Chooses how a request is treated; default: as it should be. */
   fault: (asked: Asked) => Fault | undefined;
+  /** Connections that are open now. */
+  connections(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -75,7 +79,10 @@ export async function openStandIn(provider: Provider): Promise<StandIn> {
     asked.push(one);
     const fault = standIn.fault(one);
     if (fault?.kind === 'slow') await sleep(fault.ms);
-    if (fault?.kind === 'answer') return send(response, fault.answer);
+    if (fault?.kind === 'answer') {
+      if (fault.when === 'done') await provider.handle(one, true);
+      return send(response, fault.answer);
+    }
     if (fault?.kind === 'limited') return send(response, { ...provider.limited, ...(fault.retryAfter === undefined ? {} : { headers: { 'Retry-After': fault.retryAfter } }) });
     const undone = fault !== undefined && 'when' in fault && fault.when === 'undone';
     if (undone) undoneOnes.push(one);
@@ -90,7 +97,7 @@ export async function openStandIn(provider: Provider): Promise<StandIn> {
       case 'twice':
         return sendTwice(response, answer);
       case 'dripping':
-        return drip(response, answer, fault.ms);
+        return fault.part === 'head' ? dripHead(response, fault.ms) : drip(response, answer, fault.ms);
       default:
         return send(response, answer);
     }
@@ -102,6 +109,7 @@ export async function openStandIn(provider: Provider): Promise<StandIn> {
     asked,
     undone: undoneOnes,
     fault: () => undefined,
+    connections: async () => promisify(server.getConnections.bind(server))(),
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -123,6 +131,16 @@ async function drip(response: ServerResponse, { status, body }: Answered, ms: nu
     await sleep(ms);
   }
   response.end();
+}
+
+/** A head that goes on and on. */
+async function dripHead(response: ServerResponse, ms: number): Promise<void> {
+  for (const byte of `HTTP/1.1 200 OK\r\nX-Slow: ${'a'.repeat(1_000)}`) {
+    if (response.socket === null || response.socket.destroyed) return;
+    response.socket.write(byte);
+    await sleep(ms);
+  }
+  response.destroy();
 }
 
 /** The same answer twice on one connection. */

@@ -4,7 +4,6 @@
  */
 import type { Logger } from 'pino';
 import twilio from 'twilio';
-import { within } from '../../async/within.js';
 import { guard, type GuardOptions } from '../guard.js';
 import { type SendReply, tellingKey } from '../messages.js';
 import { neverSent, NotNowError, RefusedError, retryAfterMs, TroubleError } from '../trouble.js';
@@ -47,6 +46,8 @@ const TIMEOUT_MS = 10_000;
 const SETTLE_MS = 60_000;
 const RATE_LIMIT_PAUSE_MS = 1_000;
 const SOCKETS = 64;
+/** What stands between answers so when it has handed a request on and did not wait for its end. */
+const GIVEN_UP: ReadonlySet<number> = new Set([408, 499]);
 /** Messages to one number that are looked through. */
 const LISTED = 400;
 const PAGE = 100;
@@ -134,11 +135,12 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
 /** The library's client, which sends all requests to `apiUrl` where it is given, and tells what answers mean before the library drops their headers. */
 function httpClient(apiUrl: string | undefined, timeout: number, now: () => number): twilio.RequestClient {
   const base = new twilio.RequestClient({ timeout, keepAlive: true, maxSockets: SOCKETS, maxTotalSockets: SOCKETS });
+  // The library's limit is one on silence: an answer that comes byte by byte would keep its caller and its socket for as long as it likes.
+  base.axios.interceptors.request.use((config) => Object.assign(config, { signal: AbortSignal.timeout(timeout) }));
   const request = base.request.bind(base);
   base.request = async (options) => {
     const { pathname, search } = new URL(options.uri);
-    // The library's limit is one on silence: an answer that comes byte by byte would keep its caller for as long as it likes.
-    const response = await within(request(apiUrl === undefined ? options : { ...options, uri: apiUrl + pathname + search }), timeout, tooLate);
+    const response = await request(apiUrl === undefined ? options : { ...options, uri: apiUrl + pathname + search });
     if (response.statusCode === 429) {
       const headers = response.headers as Readonly<Record<string, string | undefined>>;
       throw new NotNowError('Twilio limits our requests', retryAfterMs(headers['retry-after'], now()) ?? RATE_LIMIT_PAUSE_MS);
@@ -146,10 +148,6 @@ function httpClient(apiUrl: string | undefined, timeout: number, now: () => numb
     return response;
   };
   return base;
-}
-
-function tooLate(): never {
-  throw new TroubleError('Twilio did not answer in time', { outcomeUnknown: true });
 }
 
 /** Something on the way may answer in Twilio's place: only what names the message says that Twilio has it. */
@@ -173,8 +171,8 @@ function failed(error: unknown): never {
   if (fault !== undefined) throw new NumberFault(`${fault} (Twilio ${code})`);
   if (status === 401 || status === 403) throw new TroubleError(`Twilio refuses our credentials (${where})`, { outcomeUnknown: false });
   if (status >= 500) throw new TroubleError(`Twilio failed (${where})`, { outcomeUnknown: true });
-  // All that Twilio refuses has a code: something on the way refuses what it may let through in a minute.
-  if (code === undefined) throw new TroubleError(`something refuses the request before Twilio does (${where})`, { outcomeUnknown: false });
+  // All that Twilio refuses has a code: something on the way refuses what it may let through in a minute, or has handed on what it did not wait for.
+  if (code === undefined) throw new TroubleError(`something on the way refuses the request (${where})`, { outcomeUnknown: GIVEN_UP.has(status) });
   throw new RefusedError(`Twilio refuses the request (${where})`);
 }
 

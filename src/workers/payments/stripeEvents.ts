@@ -127,7 +127,7 @@ const KEPT: ReadonlySet<string> = new Set(['won', 'warning_closed']);
 const READERS: Readonly<Record<string, (value: unknown) => Told | undefined>> = {
   'payment_intent.succeeded'(value) {
     const intent = intentOf(value);
-    // Other money than prices are in pays for nothing here: who asks for the charge says so.
+    // Other money than prices are in pays for nothing here: whoever asks for the charge says so, and the comparison of its day.
     if ((intent.currency ?? CURRENCY) !== CURRENCY) return undefined;
     return { transactionId: ownerIn(intent), paymentId: intent.id, news: { kind: 'succeeded', charge_id: intent.id, amount: intent.amount_received } };
   },

@@ -16,7 +16,11 @@ export function stripeHttp(): HttpClient {
     async makeRequest(...request) {
       const timeoutMs = request[7];
       const began = performance.now();
-      const response = await client.makeRequest(...request);
+      const making = client.makeRequest(...request);
+      const response = await within(making, timeoutMs, () => {
+        making.then(destroy, () => undefined);
+        throw Stripe.HttpClient.makeTimeoutError();
+      });
       const toJSON = response.toJSON.bind(response);
       response.toJSON = () => objectIn(within(toJSON(), began + timeoutMs - performance.now(), () => tooLate(response)));
       return response;
@@ -30,7 +34,11 @@ async function objectIn(answer: Promise<unknown>): Promise<object> {
   throw new SyntaxError('the answer is no JSON object');
 }
 
-function tooLate(response: Body): never {
+function destroy(response: Body): void {
   (response.getRawResponse() as NodeJS.ReadableStream & { destroy(): void }).destroy();
+}
+
+function tooLate(response: Body): never {
+  destroy(response);
   throw Stripe.HttpClient.makeResponseBodyError(Stripe.HttpClient.makeTimeoutError());
 }

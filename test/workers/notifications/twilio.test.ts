@@ -14,6 +14,7 @@ import { memoryRecords } from '../../support/memoryRecords.js';
 import { rejects } from '../../support/rejects.js';
 import type { Asked, Fault } from '../../support/standIn.js';
 import { openTwilioServer, type TwilioServer } from '../../support/twilioServer.js';
+import { until } from '../../support/until.js';
 
 interface Context {
   server: TwilioServer;
@@ -124,7 +125,7 @@ test('what is wrong with us is refused or passes, and nothing is claimed', async
 test('a page in place of a refusal of Twilio\'s passes, and nothing is claimed', async ({ server, sms }) => {
   const request = ask();
   once(server, { kind: 'answer', answer: { status: 404, body: '<html>Not here</html>' } });
-  assert.not((await rejects(sms.send(request), TroubleError, /something refuses the request before Twilio does \(HTTP 404\)/)).outcomeUnknown);
+  assert.not((await rejects(sms.send(request), TroubleError, /something on the way refuses the request \(HTTP 404\)/)).outcomeUnknown);
   assert.equal(await sms.lookUp(about(request)), { outcome: 'never' });
   assert.is((await sms.send(request)).outcome, 'sent');
   assert.is(server.sent(request.launch_url), 1);
@@ -189,6 +190,25 @@ test('an answer that comes byte by byte is waited for no longer than one that do
   assert.ok((await rejects((await impatient(server, records)).send(request), TroubleError, /did not answer/)).outcomeUnknown);
   assert.ok(performance.now() - began < 2_000);
   assert.is((await sms.lookUp(about(request))).outcome, 'sent');
+});
+
+test('connections of answers that never end are given up with them: they would be all there are', async ({ server, records }) => {
+  const sms = await impatient(server, records);
+  for (const part of [{}, { part: 'head' }] as const) {
+    server.fault = () => ({ kind: 'dripping', ms: 20, ...part });
+    await Promise.all(Array.from({ length: 5 }, async () => rejects(sms.send(ask()), TroubleError, /did not answer/)));
+    await until(async () => (await server.connections()) === 0, 'no connection to be left');
+  }
+});
+
+test('what gave up waiting for Twilio may have handed the message on: nothing is sent again before it is known', async ({ server, sms }) => {
+  for (const status of [408, 499]) {
+    const request = ask();
+    once(server, { kind: 'answer', when: 'done', answer: { status, body: 'stream timeout', headers: { 'Content-Type': 'text/plain' } } });
+    assert.ok((await rejects(sms.send(request), TroubleError, /on the way refuses the request/)).outcomeUnknown, String(status));
+    assert.is((await sms.lookUp(about(request))).outcome, 'sent');
+    assert.is(server.sent(request.launch_url), 1);
+  }
 });
 
 test('a clock that was set back since a message was sent holds nobody up for longer than was meant', async ({ server, records, sms }) => {
