@@ -205,6 +205,21 @@ test('the access log names routes by pattern, and a path that is none of them no
   }
 });
 
+test('the access log names who asked: a user with their client, a client, or nobody', async () => {
+  const callers = [
+    { token: await service.userToken('ann'), by: { user: 'ann', client: 'app' } },
+    { token: await service.clientToken(), by: { client: 'app' } },
+    { token: 'none', by: {} },
+  ];
+  for (const [index, { token, by }] of callers.entries()) {
+    const id = `asked-by-${index}`;
+    await ask('GET', '/api/v2/products', { token, headers: { 'x-request-id': id } });
+    if (service.log.length === 0) continue;
+    const { user, client } = service.log.map((line) => JSON.parse(line) as Json).find(({ req, msg }) => req === id && msg === 'request');
+    assert.deepEqual({ user, client }, { user: undefined, client: undefined, ...by });
+  }
+});
+
 test('HEAD answers as GET does, without a body', async () => {
   const token = await service.userToken('ann');
   for (const path of ['/api/v2/products', `/api/v2/gifts/${gift}`, `/api/v2/gifts/${UNKNOWN}`, '/nothing', '/openapi.json', '/docs']) {

@@ -65,8 +65,10 @@ test('a key is the caller’s and the route’s own', async () => {
   const key = newKey();
   const gift = await buyOne(service);
   const other = await buyOne(service);
-  assert.equal((await redeem(service, gift, 'till-coffee', 'bean-soho', { key })).status, 201);
-  assert.equal((await redeem(service, other, 'till-coffee', 'bean-soho', { key })).status, 201);
+  for (const one of [gift, other]) {
+    const reply = await redeem(service, one, 'till-coffee', 'bean-soho', { key });
+    assert.deepEqual([reply.status, reply.json.data.gift_id, reply.headers.get('idempotent-replayed')], [201, one, null]);
+  }
   refused(await redeem(service, gift, 'ann', 'bean-soho', { key }), 405, 'gift already redeemed.');
   assert.equal((await unredeem(service, gift, 'latest', 'till-coffee', { key })).status, 200);
 });
@@ -117,6 +119,27 @@ test('malformed keys', async () => {
     refused(await service.ask('POST', '/api/v2/transactions', { token, key, body: purchaseOf('latte') }), 400, 'Invalid idempotency key.');
   }
   assert.equal((await service.ask('POST', '/api/v2/transactions', { token, key: 'x'.repeat(255), body: purchaseOf('latte') })).status, 201);
+});
+
+test('a read takes no key: it is answered as things are', async () => {
+  const gift = await buyOne(service);
+  const token = await service.userToken('ann');
+  const look = (key: string): Promise<Reply> => service.ask('GET', `/api/v2/gifts/${gift}`, { token, key });
+  const key = newKey();
+  assert.equal((await look(key)).json.data.gift_status, 'sent');
+  assert.equal((await redeem(service, gift)).status, 201);
+  const again = await look(key);
+  assert.deepEqual([again.json.data.gift_status, again.headers.get('idempotent-replayed')], ['redeemed', null]);
+  assert.equal((await look('not a key')).status, 200);
+});
+
+test('the token endpoint takes neither key nor position: a key’s answer would be anybody’s who sends the same, and its tokens stand in the records', async () => {
+  const body = { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' };
+  const ask = (key: string): Promise<Reply> => service.ask('POST', '/oauth/token', { key, headers: { 'gift-position': 'none' }, body });
+  const key = newKey();
+  const replies = [await ask(key), await ask(key), await ask('not a key')];
+  for (const reply of replies) assert.deepEqual([reply.status, reply.headers.get('idempotent-replayed')], [200, null]);
+  assert.equal(new Set(replies.map(({ json }) => json.access_token as string)).size, replies.length);
 });
 
 test('of many at once with one key one is done; the others are told to wait, or get its answer', async () => {
@@ -203,6 +226,34 @@ test('a refusal that can\'t be kept is not told: nothing else would know of it w
     const declined = purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' });
     refused(await own.ask('POST', '/api/v2/transactions', { token, key: 'k3', body: declined }), 402, 'Payment declined.');
     refused(await own.ask('POST', '/api/v2/transactions', { token, key: 'k4', body: purchaseOf('unknown') }), 503, 'Service unavailable.');
+  } finally {
+    await own.close();
+  }
+});
+
+test('a key is free again when its refusal is told; one that can’t be given back does not take the refusal\'s place', async () => {
+  let release: 'late' | 'never' | undefined;
+  const through = (engines: Engines): Engines => {
+    const { records } = engines.store;
+    const remove: typeof records.delete = async (key, ...rest) => {
+      if (key.startsWith('idempotency:')) {
+        if (release === 'never') throw new UnavailableError('down');
+        if (release === 'late') await sleep(200);
+      }
+      return records.delete(key, ...rest);
+    };
+    return { ...engines, store: { ...engines.store, records: { ...records, delete: remove } } };
+  };
+  const own = await startService({ app: { through } });
+  try {
+    const [gift, token] = [await buyOne(own), await own.userToken('ann')];
+    const ask = (key: string, body: object): Promise<Reply> => own.ask('POST', `/api/v2/gifts/${gift}/redemptions`, { token, key, body });
+    release = 'never';
+    refused(await ask('k1', {}), 422, 'location_id is required');
+    assert.equal(own.log.filter((line) => line.includes('an answer could not be kept for its idempotency key')).length, 1);
+    release = 'late';
+    refused(await ask('k2', {}), 422, 'location_id is required');
+    assert.equal((await ask('k2', { location_id: 'bean-soho' })).status, 201);
   } finally {
     await own.close();
   }
