@@ -127,7 +127,7 @@ test('401 for no, malformed, unknown and expired tokens, on every route of /api/
   const token = await service.userToken('ann');
   const headers: (string | undefined)[] = [
     undefined, '', 'Bearer', 'Bearer ', 'Bearer x', 'Bearer eyJ', `Basic ${Buffer.from('app:app-secret').toString('base64')}`, token, `Bearer ${token}x`, `Bearer ${token.slice(0, -4)}AAAA`,
-    `Bearer ${token} ${token}`, `Token ${token}`, `Bearer ${'e'.repeat(9_000)}`, `Bearer eyJhbGciOiJub25lIn0.${token.split('.')[1]}.`, `Bearer ${'\u00ff'.repeat(20)}`,
+    `Bearer ${token} ${token}`, `bearer ${token} ${token}`, `Token ${token}`, `Bearer ${'e'.repeat(9_000)}`, `Bearer eyJhbGciOiJub25lIn0.${token.split('.')[1]}.`, `Bearer ${'\u00ff'.repeat(20)}`,
   ];
   const protectedOnes = operationsOf(json as object).filter(({ path }) => path.startsWith('/api/v2/') || path.startsWith('/ops'));
   assert.ok(protectedOnes.length >= 17, String(protectedOnes.length));

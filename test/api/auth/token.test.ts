@@ -135,6 +135,12 @@ test('client credentials by HTTP Basic, encoded as RFC 6749 wants it or not', as
   failed(await here.token({ grant_type: 'client_credentials', client_id: 'other' }, basic('app', SECRET)));
 });
 
+test('a Basic header: the id is form-encoded, since it may hold a colon; the secret may be or not', () => {
+  const read = (text: string): unknown => readBasic(`Basic ${Buffer.from(text).toString('base64')}`);
+  assert.equal(read('till%3A1:a+b%2B'), { id: 'till:1', secrets: ['a+b%2B', 'a b+'] });
+  assert.equal(read('app:a+b'), { id: 'app', secrets: ['a+b', 'a b'] });
+});
+
 test('fields of a form are flat', async ({ here }) => {
   for (const id of ['client_id[a]', 'client_id[]', 'client_id.a', '[client_id]']) {
     const answered = await here.token(`grant_type=client_credentials&${id}=app&client_secret=${SECRET}`);
@@ -414,6 +420,12 @@ test('a remembered client secret is forgotten with its credentials, and after so
   clock.ms += 300_000;
   await here.clientToken('other');
   assert.ok(records.calls.put > charged + 2);
+});
+
+test('a secret that was right is remembered for its own client alone', async ({ here, accounts }) => {
+  await here.clientToken('app');
+  accounts.change('client-other', { secret_hash: (accounts.documents.get('user-ada') as UserDocument).password_hash });
+  failed(await here.token({ grant_type: 'client_credentials', client_id: 'other', client_secret: SECRET }));
 });
 
 // Guessing.
