@@ -216,7 +216,7 @@ test('what a body lacks is named, an unknown grant is refused', async ({ here })
   for (const [body, status, error] of cases) refused(await here.token(body, { Authorization }), status, error);
 });
 
-test('wrong credentials', async ({ here }) => {
+test('wrong credentials', async ({ here, accounts }) => {
   for (const [username, password] of [['ada', 'wrong'], ['ada', ''], ['nobody', PASSWORD], ['', PASSWORD], ['ada\0', PASSWORD], ['eve', PASSWORD]] as const) {
     failed(await here.login(username, password));
   }
@@ -225,6 +225,7 @@ test('wrong credentials', async ({ here }) => {
     failed(await here.token({ grant_type: 'client_credentials', client_id: id, client_secret: secret }));
     failed(await here.refresh(refresh_token, id, secret));
   }
+  assert.ok(accounts.asked.every((id) => id.length < 100), 'what is longer than any id is not looked up');
   for (const bad of ['', 'x', `${refresh_token}x`]) failed(await here.refresh(bad));
   assert.is((await here.refresh(refresh_token)).status, 200);
 });
@@ -354,6 +355,7 @@ const endings: [what: string, id: string, change: Parameters<MemoryAccounts['cha
   ['a user nobody knows any more', 'user-ada', undefined],
   ['a new client secret', 'client-app', { credential: 2 }],
   ['disabling the client', 'client-app', { active: false, credential: 2 }],
+  ['pruning the client', 'client-app', { active: false }],
   ['a client nobody knows any more', 'client-app', undefined],
 ];
 for (const [what, id, change] of endings) {
@@ -473,7 +475,7 @@ test('a hundred failures for one username from anywhere, or from one address: 42
   const own = { client_id: 'app', client_secret: SECRET };
   const whole = [{ grant_type: 'password', username: 'bob', password: PASSWORD }, { grant_type: 'client_credentials', ...own }, { grant_type: 'refresh_token', refresh_token, ...own }];
   // Before what a body lacks is told (decisions 1).
-  for (const body of [...whole, ...whole.map(({ grant_type }) => ({ grant_type }))]) {
+  for (const body of [...whole.map(({ grant_type }) => ({ grant_type })), ...whole]) {
     const answer = await from('203.0.113.9', body);
     refused(answer, 429, 'Too many requests.');
     assert.is(answer.headers['retry-after'], '900');
