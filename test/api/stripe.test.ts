@@ -36,7 +36,7 @@ test.after(async () => {
 const send = ({ body, headers }: Webhook): Promise<Reply> => service.ask('POST', '/webhooks/stripe', { body, headers });
 const tell = async (message: object): Promise<string> => {
   const reply = await send(signed(message, SECRET));
-  assert.equal(reply.status, 200, reply.text);
+  assert.deepEqual([reply.status, reply.headers.get('cache-control')], [200, 'no-store'], reply.text);
   assert.equal(faultOf({ method: 'POST', path: '/webhooks/stripe', status: 200, body: reply.json }), undefined);
   return reply.json.outcome as string;
 };
