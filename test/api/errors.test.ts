@@ -183,6 +183,8 @@ test('405 with Allow for every other method of a path, 404 for no path, with and
       }
     }
   }
+  const unknown = await ask('GET', `/api/v2/gifts/${UNKNOWN}`, { token });
+  assert.deepEqual([unknown.status, unknown.headers.get('allow')], [404, null]);
   for (const path of ['/', '/api', '/api/v2', '/api/v2/', '/api/v1/gifts/x', '/api/v2/gifts', '/api/v2/gifts/', `/api/v2/gifts/${gift}/nothing`, '/oauth', '/API/V3/x', '//', '/g', '/favicon.ico', '/.env', '/ops']) {
     for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS']) for (const asking of [{}, { token }]) refused(await ask(method, path, asking), 404, 'Not found.');
   }

@@ -61,6 +61,14 @@ test('bodies that differ hash apart, a list from the object of such fields too; 
   assert.equal(bodyHashOf(body), 'eVDnDboqIwQbsY3tqgOgo2jpoeBLf14duDwdxi0K5m8');
 });
 
+test('what is nested deeper than any schema goes has no hash: it would be no use, and take more of the stack than there is', () => {
+  const nested = (wrap: (inner: unknown) => unknown, levels: number): unknown => Array.from({ length: levels }).reduce(wrap, 1);
+  for (const wrap of [(inner: unknown) => [inner], (inner: unknown) => ({ inner })]) {
+    assert.match(bodyHashOf(nested(wrap, 33)), /^[\w-]{43}$/);
+    assert.throws(() => bodyHashOf(nested(wrap, 34)), { message: 'Malformed JSON.' });
+  }
+});
+
 test('a key is the caller’s and the route’s own', async () => {
   const key = newKey();
   const gift = await buyOne(service);
@@ -311,6 +319,8 @@ test('a purchase too large to keep is made again from the log', async () => {
   const ask = (): Promise<Reply> => service.ask('POST', '/api/v2/transactions?embed[]=gifts.message', { token, key, body: purchaseOf('latte', Array(400).fill({})) });
   const first = await ask();
   assert.equal(first.json.embedded.gifts.length, 400);
+  // So long an answer is sent as a stream: with all that any other has.
+  assert.deepEqual(['content-type', 'cache-control', 'x-content-type-options'].map((name) => first.headers.get(name)), ['application/json; charset=utf-8', 'no-store', 'nosniff']);
   same(first, await ask());
 });
 

@@ -90,12 +90,20 @@ test('a buyer who must prove who they are gets what it takes; the webhook settle
   assert.equal(stripe.intents.filter(({ metadata }) => metadata['transaction_id'] === id).length, 1);
 
   const message = succeeded(stripe.authenticate(intent.id, true));
+  const proved = await get(`/api/v2/transactions/${id}`);
+  assert.deepEqual([proved.status, proved.json.data?.gifts], [200, [gift]], 'the provider waits for nobody any more');
   assert.equal(await tell(message), 'recorded');
   await until(async () => (await statusOf(gift)) === 'sent');
-  const paid = await get(`/api/v2/transactions/${id}`);
-  assert.deepEqual([paid.status, paid.json.data.gifts], [200, [gift]]);
+  stripe.fault = () => ({ kind: 'error', when: 'undone' });
+  const paid = await get(`/api/v2/transactions/${id}`).finally(() => (stripe.fault = () => undefined));
+  assert.deepEqual([paid.status, paid.json.data?.gifts], [200, [gift]], 'Stripe is not asked about what is settled');
   const later = await purchase(CHALLENGED, 'challenge-1');
   assert.deepEqual([later.status, later.json, later.headers.get('idempotent-replayed')], [402, asked, 'true']);
+  const records = await service.openStore();
+  for (const { key } of await records.records.list('idempotency:')) await records.records.delete(key);
+  await records.close();
+  const forgotten = await purchase(CHALLENGED, 'challenge-1');
+  assert.deepEqual([forgotten.status, forgotten.json, forgotten.headers.get('idempotent-replayed')], [402, asked, 'true']);
   await told(gift);
   const end = await service.events.end();
   assert.equal(await tell(message), 'known');
