@@ -322,8 +322,15 @@ test('signed, and no sense in it: refused; foreign, or not for us: ignored, so t
 });
 
 test('too large, or of another method', async () => {
-  const large = signed(stripeMessage('customer.created', { text: 'x'.repeat(1_100_000) }), SECRET);
+  const ofBytes = (bytes: number): Webhook => {
+    const text = (length: number): object => stripeMessage('customer.created', { text: 'x'.repeat(length) });
+    return signed(text(bytes - Buffer.byteLength(signed(text(0), SECRET).body)), SECRET);
+  };
+  assert.equal((await send(ofBytes(1_048_576))).status, 200);
+  const large = ofBytes(1_048_577);
   refused(await send(large), 413, 'Request too large.');
+  const unsent = await sendRaw(service.url, requestText('POST', '/webhooks/stripe', { ...large.headers, 'Content-Length': '1048577' }));
+  assert.equal(unsent?.status, 413, 'by its length alone');
   const piece = `10000\r\n${' '.repeat(65_536)}\r\n`;
   const chunked = await sendRaw(service.url, [requestText('POST', '/webhooks/stripe', { ...large.headers, 'Transfer-Encoding': 'chunked' }), ...Array<string>(20).fill(piece)], { pauseMs: 1 });
   assert.deepEqual([chunked?.status, chunked?.body], [413, '{"error":"Request too large."}']);
