@@ -81,7 +81,7 @@ function sorted(value: unknown, depth: number): unknown {
 
 /** Errors that facts or state decided: they are answered again. Those of requests that never got so far are not. */
 export function isDecided(code: ErrorCode): boolean {
-  if (code === 'schema' || code === 'unknown_embed' || code === 'idempotency_key_reused' || code === 'invalid_tile') return false;
+  if (code === 'schema' || code === 'unknown_embed' || code === 'idempotency_key_reused') return false;
   return [402, 403, 404, 405, 422].includes(ERRORS[code][0]);
 }
 

@@ -73,7 +73,6 @@ export function voucherRoutes(deps: GiftRouteDeps): Route[] {
       answers: [{ status: 200, description: 'The options.', schema: voucherOptionsSchema, example: voucherOptionsExample }],
       errors: [],
       async open(early) {
-        userOf(early);
         const joined = await findGift(deps, early.params['giftId'] ?? '');
         if (joined === undefined) throw new HttpError('gift_not_found');
         return async () => {

@@ -132,5 +132,5 @@ async function receiversOf(deps: PurchaseDeps, asked: NonNullable<PurchaseReques
 
 /** The date (UTC, `YYYY-MM-DD`) so many days after a time. */
 function daysAfter(time: string, days: number): string {
-  return new Date(Date.parse(time.slice(0, 10)) + days * 86_400_000).toISOString().slice(0, 10);
+  return new Date(Date.parse(time) + days * 86_400_000).toISOString().slice(0, 10);
 }

@@ -69,7 +69,7 @@ export async function refundGifts(events: EventStore, context: CommandContext, o
     const state = fold(purchaseAggregate, history);
     if (state.status === 'none') throw new Refusal('transaction_not_found');
     const asked = requestRefund(state, { refund_id: refundId, voided, reason, ...(giftIds === undefined ? {} : { gift_ids: giftIds }) });
-    if (giftIds !== undefined && asked.length > 0) await refuseUnlessCancellable(events, giftIds, { refund_id: refundId, voided, reason }, isDisputed(lateMoneyOf(state)));
+    if (giftIds !== undefined) await refuseUnlessCancellable(events, giftIds, { refund_id: refundId, voided, reason }, isDisputed(lateMoneyOf(state)));
     return asked;
   });
   return { ...(await outcomeOf(events, transactionId, refundId, wait)), replayed };

@@ -127,7 +127,7 @@ test('401 for no, malformed, unknown and expired tokens, on every route of /api/
   const token = await service.userToken('ann');
   const headers: (string | undefined)[] = [
     undefined, '', 'Bearer', 'Bearer ', 'Bearer x', 'Bearer eyJ', `Basic ${Buffer.from('app:app-secret').toString('base64')}`, token, `Bearer ${token}x`, `Bearer ${token.slice(0, -4)}AAAA`,
-    `Bearer ${token} ${token}`, `Token ${token}`, `Bearer ${'e'.repeat(9_000)}`, `Bearer eyJhbGciOiJub25lIn0.${token.split('.')[1]}.`, `Bearer ${'\u00ff'.repeat(20)}`,
+    `Bearer ${token} ${token}`, `bearer ${token} ${token}`, `Token ${token}`, `Bearer ${'e'.repeat(9_000)}`, `Bearer eyJhbGciOiJub25lIn0.${token.split('.')[1]}.`, `Bearer ${'\u00ff'.repeat(20)}`,
   ];
   const protectedOnes = operationsOf(json as object).filter(({ path }) => path.startsWith('/api/v2/') || path.startsWith('/ops'));
   assert.ok(protectedOnes.length >= 17, String(protectedOnes.length));
@@ -183,6 +183,8 @@ test('405 with Allow for every other method of a path, 404 for no path, with and
       }
     }
   }
+  const unknown = await ask('GET', `/api/v2/gifts/${UNKNOWN}`, { token });
+  assert.deepEqual([unknown.status, unknown.headers.get('allow')], [404, null]);
   for (const path of ['/', '/api', '/api/v2', '/api/v2/', '/api/v1/gifts/x', '/api/v2/gifts', '/api/v2/gifts/', `/api/v2/gifts/${gift}/nothing`, '/oauth', '/API/V3/x', '//', '/g', '/favicon.ico', '/.env', '/ops']) {
     for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS']) for (const asking of [{}, { token }]) refused(await ask(method, path, asking), 404, 'Not found.');
   }
@@ -202,6 +204,21 @@ test('the access log names routes by pattern, and a path that is none of them no
   for (const [index, [method, path, route]] of rows.entries()) {
     await ask(method, path, { token, headers: { 'x-request-id': `logged-${index}` } });
     if (service.log.length > 0) assert.equal(routeOf(`logged-${index}`), route, path);
+  }
+});
+
+test('the access log names who asked: a user with their client, a client, or nobody', async () => {
+  const callers = [
+    { token: await service.userToken('ann'), by: { user: 'ann', client: 'app' } },
+    { token: await service.clientToken(), by: { client: 'app' } },
+    { token: 'none', by: {} },
+  ];
+  for (const [index, { token, by }] of callers.entries()) {
+    const id = `asked-by-${index}`;
+    await ask('GET', '/api/v2/products', { token, headers: { 'x-request-id': id } });
+    if (service.log.length === 0) continue;
+    const { user, client } = service.log.map((line) => JSON.parse(line) as Json).find(({ req, msg }) => req === id && msg === 'request');
+    assert.deepEqual({ user, client }, { user: undefined, client: undefined, ...by });
   }
 });
 
@@ -242,8 +259,11 @@ test('413: over 1 MiB by its length, in chunks, or once unpacked; 1 MiB is taken
   const token = await service.userToken('ann');
   const path = '/api/v2/transactions';
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
-  const told = await sendRaw(service.url, requestText('POST', path, { ...headers, 'Content-Length': '1048577' }));
-  assert.deepEqual([told?.status, told?.body], [413, '{"error":"Request too large."}']);
+  // By what they say alone: none of these bodies comes.
+  for (const length of [{ 'Content-Length': '1048577' }, { 'Content-Length': '4294967297' }, { 'Content-Length': '1048577', 'Content-Encoding': 'gzip' }]) {
+    const told = await sendRaw(service.url, requestText('POST', path, { ...headers, ...length }));
+    assert.deepEqual([told?.status, told?.body], [413, '{"error":"Request too large."}'], JSON.stringify(length));
+  }
   const piece = `10000\r\n${' '.repeat(65_536)}\r\n`;
   const chunked = await sendRaw(service.url, [requestText('POST', path, { ...headers, 'Transfer-Encoding': 'chunked' }), ...Array<string>(20).fill(piece)], { pauseMs: 1 });
   assert.deepEqual([chunked?.status, chunked?.body], [413, '{"error":"Request too large."}']);
@@ -260,6 +280,8 @@ test('400: what is no JSON', async () => {
     refused(await ask('POST', '/api/v2/transactions', { as: 'ann', body, headers: { 'content-type': 'application/json' } }), 400, 'Malformed JSON.');
   }
   refused(await ask('POST', '/api/v2/transactions', { as: 'ann', body: Buffer.from('not gzip'), headers: { 'content-encoding': 'gzip' } }), 400, 'Malformed JSON.');
+  const unsaid = await sendRaw(service.url, requestText('POST', '/api/v2/transactions', { Authorization: `Bearer ${await service.userToken('ann')}`, 'Content-Type': 'application/json' }));
+  assert.deepEqual([unsaid?.status, unsaid?.body], [400, '{"error":"Malformed JSON."}']);
   for (const body of ['null', '1', '"x"', 'true', '[]']) refused(await ask('POST', '/api/v2/transactions', { as: 'ann', body }), 422, 'the body must be an object');
 });
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { isPosition } from '../../src/adapters/embedded/eventStoreLog.js';
-import { positionGate } from '../../src/api/positions.js';
+import { positionGate, waitUntilShown } from '../../src/api/positions.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 
 const test = suite('positions');
@@ -34,6 +35,19 @@ test('it waits for every follower that is always read, and for those that are re
   assert.deepEqual(asked.splice(0), ['a 7', 'b 7', 'parked 7', 'codes 7']);
   await assert.rejects(gate.wait('7', ['redemptions']), UnavailableError);
   await assert.rejects(positionGate(log, { always: [told('a', true), told('b', false)], where }).wait('7'), UnavailableError);
+});
+
+test('a write waits until it is shown, not where a read model cannot be reached; a fault in one is told', async () => {
+  let shown = false;
+  const slow = async (): Promise<boolean> => {
+    await sleep(20);
+    return (shown = true);
+  };
+  const fails = (error: Error) => ({ reached: async (): Promise<boolean> => Promise.reject(error) });
+  await waitUntilShown('7', [{ reached: slow }]);
+  assert.ok(shown);
+  await waitUntilShown('7', [fails(new UnavailableError('down'))]);
+  await assert.rejects(waitUntilShown('7', [fails(new TypeError('broken'))]), TypeError);
 });
 
 test.run();

@@ -31,6 +31,15 @@ test('a till redeems a gift and gets the redemption', async () => {
   assert.deepEqual(shown.json['embedded']['redemptions'], [data]);
 });
 
+test('redeeming and reversing say where the log stands with them', async () => {
+  const gift = await buyOne(service);
+  for (const act of [redeem, unredeem]) {
+    const reply = await act(service, gift);
+    const last = (await service.events.read(giftStream(gift))).at(-1);
+    assert.equal(reply.headers.get('gift-position'), `${service.events.logId}:${last?.position}`);
+  }
+});
+
 test('a shortcode names the gift too, in any case, and with a trailing slash', async () => {
   const gift = await buyOne(service);
   const reply = await redeem(service, `${shortcodeOf(gift).toLowerCase()}`);
@@ -131,9 +140,10 @@ test('unredeem refusals', async () => {
   refused(await unredeem(service, '00000000000000000000'), 404, 'gift not found');
   await redeem(service, gift);
   for (const user of ['ann', 'bob', 'till-cinema', 'till-redeem-only', 'till-nothing']) refused(await unredeem(service, gift, 'latest', user), 403, 'Cannot unredeem this gift.');
-  const token = await service.userToken('till-coffee');
+  const [token, elsewhere] = [await service.userToken('till-coffee'), await service.userToken('till-cinema')];
   for (const body of [{ redeemed: true }, { redeemed: 'false' }, {}, { redeemed: false, location_id: 'bean-soho' }, [], null, 'x', 3]) {
     refused(await service.ask('PATCH', `/api/v2/gifts/${gift}/redemptions/latest`, { token, body: JSON.stringify(body) }), 422, 'Only redeemed: false can be patched.');
+    refused(await service.ask('PATCH', `/api/v2/gifts/${gift}/redemptions/latest`, { token: elsewhere, body: JSON.stringify(body) }), 403, 'Cannot unredeem this gift.');
   }
 });
 

@@ -36,7 +36,7 @@ test.after(async () => {
 const send = ({ body, headers }: Webhook): Promise<Reply> => service.ask('POST', '/webhooks/stripe', { body, headers });
 const tell = async (message: object): Promise<string> => {
   const reply = await send(signed(message, SECRET));
-  assert.equal(reply.status, 200, reply.text);
+  assert.deepEqual([reply.status, reply.headers.get('cache-control')], [200, 'no-store'], reply.text);
   assert.equal(faultOf({ method: 'POST', path: '/webhooks/stripe', status: 200, body: reply.json }), undefined);
   return reply.json.outcome as string;
 };
@@ -90,12 +90,20 @@ test('a buyer who must prove who they are gets what it takes; the webhook settle
   assert.equal(stripe.intents.filter(({ metadata }) => metadata['transaction_id'] === id).length, 1);
 
   const message = succeeded(stripe.authenticate(intent.id, true));
+  const proved = await get(`/api/v2/transactions/${id}`);
+  assert.deepEqual([proved.status, proved.json.data?.gifts], [200, [gift]], 'the provider waits for nobody any more');
   assert.equal(await tell(message), 'recorded');
   await until(async () => (await statusOf(gift)) === 'sent');
-  const paid = await get(`/api/v2/transactions/${id}`);
-  assert.deepEqual([paid.status, paid.json.data.gifts], [200, [gift]]);
+  stripe.fault = () => ({ kind: 'error', when: 'undone' });
+  const paid = await get(`/api/v2/transactions/${id}`).finally(() => (stripe.fault = () => undefined));
+  assert.deepEqual([paid.status, paid.json.data?.gifts], [200, [gift]], 'Stripe is not asked about what is settled');
   const later = await purchase(CHALLENGED, 'challenge-1');
   assert.deepEqual([later.status, later.json, later.headers.get('idempotent-replayed')], [402, asked, 'true']);
+  const records = await service.openStore();
+  for (const { key } of await records.records.list('idempotency:')) await records.records.delete(key);
+  await records.close();
+  const forgotten = await purchase(CHALLENGED, 'challenge-1');
+  assert.deepEqual([forgotten.status, forgotten.json, forgotten.headers.get('idempotent-replayed')], [402, asked, 'true']);
   await told(gift);
   const end = await service.events.end();
   assert.equal(await tell(message), 'known');
@@ -314,8 +322,15 @@ test('signed, and no sense in it: refused; foreign, or not for us: ignored, so t
 });
 
 test('too large, or of another method', async () => {
-  const large = signed(stripeMessage('customer.created', { text: 'x'.repeat(1_100_000) }), SECRET);
+  const ofBytes = (bytes: number): Webhook => {
+    const text = (length: number): object => stripeMessage('customer.created', { text: 'x'.repeat(length) });
+    return signed(text(bytes - Buffer.byteLength(signed(text(0), SECRET).body)), SECRET);
+  };
+  assert.equal((await send(ofBytes(1_048_576))).status, 200);
+  const large = ofBytes(1_048_577);
   refused(await send(large), 413, 'Request too large.');
+  const unsent = await sendRaw(service.url, requestText('POST', '/webhooks/stripe', { ...large.headers, 'Content-Length': '1048577' }));
+  assert.equal(unsent?.status, 413, 'by its length alone');
   const piece = `10000\r\n${' '.repeat(65_536)}\r\n`;
   const chunked = await sendRaw(service.url, [requestText('POST', '/webhooks/stripe', { ...large.headers, 'Transfer-Encoding': 'chunked' }), ...Array<string>(20).fill(piece)], { pauseMs: 1 });
   assert.deepEqual([chunked?.status, chunked?.body], [413, '{"error":"Request too large."}']);

@@ -9,7 +9,7 @@ import { type FcmServer, openFcmServer } from '../support/fcmServer.js';
 import { buyOne, refused } from '../support/giftFlow.js';
 import { requestText, sendRaw } from '../support/rawHttp.js';
 import { notificationSettings } from '../support/realProviders.js';
-import { type Reply, type Service, startService } from '../support/service.js';
+import { type Json, type Reply, type Service, startService } from '../support/service.js';
 import { openTwilioServer, type TwilioServer } from '../support/twilioServer.js';
 import { eventually } from '../support/until.js';
 
@@ -45,7 +45,7 @@ async function tell(gift: string, fields: Readonly<Record<string, string>>, more
   const headers = { 'x-twilio-signature': signature, 'content-type': 'application/x-www-form-urlencoded' };
   return service.ask('POST', path, { headers, body: more.body ?? new URLSearchParams(form).toString() });
 }
-const answered = (reply: Reply, outcome: string): void => assert.deepEqual([reply.status, reply.json], [200, { received: true, outcome }]);
+const answered = (reply: Reply, outcome: string): void => assert.deepEqual([reply.status, reply.json, reply.headers.get('cache-control')], [200, { received: true, outcome }, 'no-store']);
 
 test('a message that could not be delivered is noted once, after it was sent, by Twilio', async () => {
   const { gift, sid } = await told('+447700900501');
@@ -101,10 +101,14 @@ test('a message whose sending nobody noted is not noted as undelivered; whoever 
   answered(await tell(gift, { MessageSid: sid, MessageStatus: 'failed' }), 'known');
   assert.ok(performance.now() - began >= 4_900, 'its sending is waited for');
   assert.deepEqual(await typesOf(gift), ['NotificationStarted', 'NotificationSent']);
+  const logged = service.log.find((line) => line.includes('could not be delivered'));
+  if (service.log.length > 0) assert.equal((JSON.parse(logged ?? '{}') as { gift?: string }).gift, gift.slice(0, 6));
+  answered(await tell(`${gift}&attempt=2`, { MessageSid: `SM${'b'.repeat(32)}`, MessageStatus: 'sent' }), 'known');
   const store = await service.openStore();
   try {
-    const claim = await store.records.get<{ reply: object }>(`send/${gift}`);
-    assert.deepEqual(claim?.value.reply, { outcome: 'failed', cause: 'not delivered (Twilio failed)', simulated: false });
+    const replyOf = async (telling: string): Promise<Json> => (await store.records.get<Json>(`send/${telling}`))?.value.reply;
+    assert.deepEqual(await replyOf(gift), { outcome: 'failed', cause: 'not delivered (Twilio failed)', simulated: false });
+    assert.equal((await replyOf(`${gift}/2`)).message_id, `SM${'b'.repeat(32)}`);
   } finally {
     await store.close();
   }

@@ -23,8 +23,17 @@ test('it appends what is decided, with who, when and why', async () => {
   assert.equal(stored.at, given.now);
 });
 
-test('nothing decided, nothing appended', async () => {
+test('events appended together are given in their places in the stream', async () => {
   const events = memoryEvents();
+  await handle(events, 's', context(), () => [event]);
+  const { own, history } = await handle(events, 's', context(), () => [event, event]);
+  assert.deepEqual(own.map(({ revision }) => revision), [1, 2]);
+  const places = (stream: readonly { readonly id: string; readonly revision: number }[]): unknown => stream.map(({ id, revision }) => [id, revision]);
+  assert.deepEqual(places(history), places(await events.read('s')));
+});
+
+test('nothing decided, nothing appended', async () => {
+  const events = { ...memoryEvents(), read: async () => [], append: () => assert.fail('appended') } as unknown as EventStore;
   assert.deepEqual(await handle(events, 's', context(), () => []), { own: [], history: [], replayed: false });
 });
 

@@ -15,19 +15,26 @@ const method = (more: object = {}): object => ({ entry: 'paymentMethod', referen
 const latte = { id: 'latte', brand_id: 'bean', name: 'Latte', sale_price: 350, valid_days: 30 };
 
 /** A log, these accounts, and one product; a charge is never waited for. */
-function house(accounts: Readonly<Record<string, object>> = { 'paymentMethod-pm': method() }, sellable = true): { deps: PurchaseDeps; events: MemoryEvents } {
+function house(accounts: Readonly<Record<string, object>> = { 'paymentMethod-pm': method() }, sellable = true): { deps: PurchaseDeps; events: MemoryEvents; watched: Set<string> } {
   const events = memoryEvents();
+  const watched = new Set<string>();
   const deps = {
     events, hash, chargeWaitMs: 0,
     accounts: { get: async (id: string) => accounts[id], getMany: async (ids: readonly string[]) => ids.map((id) => accounts[id]) },
     catalogue: { current: () => ({ products: new Map([['latte', latte]]), sellable: () => sellable }) },
-    outcomes: { watch: () => ({ settled: async () => false, end: () => undefined }) },
+    outcomes: {
+      watch(id: string) {
+        watched.add(id);
+        return { settled: async () => false, end: () => void watched.delete(id) };
+      },
+    },
   } as unknown as PurchaseDeps;
-  return { deps, events };
+  return { deps, events, watched };
 }
 const wanted: PurchaseRequest = { product_id: 'latte', payment_reference: 'pm', message: 'Hi' };
-async function buy({ deps, events }: ReturnType<typeof house>, request: Partial<PurchaseRequest> = {}): Promise<GiftsPurchased['data']> {
+async function buy({ deps, events, watched }: ReturnType<typeof house>, request: Partial<PurchaseRequest> = {}): Promise<GiftsPurchased['data']> {
   await purchaseGifts(deps, 'ann', context(), { ...wanted, ...request });
+  assert.equal(watched.size, 0, 'nobody waits for the charge any more');
   return (events.log.at(-1) as unknown as GiftsPurchased).data;
 }
 

@@ -18,7 +18,7 @@ export function callerAddress(trustedProxies: readonly string[]): CallerAddress 
   return (peer, forwardedFor) => {
     let caller = parse(peer ?? '');
     if (caller === undefined) return 'unknown';
-    if (forwardedFor === undefined || trusted.length === 0) return caller.toString();
+    if (forwardedFor === undefined) return caller.toString();
     const hops = forwardedFor.split(',');
     while (isTrusted(caller)) {
       const hop = parse(hops.pop() ?? '');

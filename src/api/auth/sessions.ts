@@ -120,7 +120,7 @@ export function sessions(options: { records: Records; tokens: AccessTokens; hash
 
     inUse(claims) {
       const session = cache.peek(keyOf(claims.sessionId))?.value?.value;
-      if (session === undefined || session.pair < claims.pair || !mayAct(session, claims)) return undefined;
+      if (session === undefined || !mayAct(session, claims)) return undefined;
       return useMatters(session, claims.pair, now()) ? undefined : session;
     },
 

@@ -36,8 +36,8 @@ export async function checkGivenHashes({ users = [], clients = [] }: WantedImpor
 async function faultOf(hash: string): Promise<string | undefined> {
   const [, m, t, p, encoded] = PARAMETERS.exec(hash) ?? [];
   const [memory, passes, lanes] = [Number(m), Number(t), Number(p)];
-  // As RFC 9106 has it; the encoding has one spelling of each number.
-  if (passes < 1 || lanes < 1 || memory < 8 * lanes || [m, t, p].some((number) => number === undefined || number.startsWith('0'))) return BROKEN;
+  // As RFC 9106 has it: none is 0, and the encoding has one spelling of each number.
+  if (memory < 8 * lanes || [m, t, p].some((number) => number === undefined || number.startsWith('0'))) return BROKEN;
   if (memory > MOST_MEMORY || memory * passes > MOST_WORK) return TOO_DEAR;
   // Salt and hash are read by what will read them at every log-in, under the cheapest parameters there are.
   return verifyPassword(`$argon2id$v=19$m=8,t=1,p=1${encoded}`, '').then(() => undefined, () => BROKEN);

@@ -79,7 +79,8 @@ test('whatever is not ours is nothing', async () => {
     'no session': await jwt({ sub: 'ada', exp }),
     'no expiry': await jwt({ sid: `${SESSION}.0` }),
     'no such session id': await jwt({ sid: 'x', exp }),
-    'too long': `${token}${'x'.repeat(3_000)}`,
+    'changed and long': `${token}${'x'.repeat(3_000)}`,
+    'longer than any of ours': await jwt({ sid: `${SESSION}.0`, exp, sub: 'x'.repeat(3_000) }),
     'no key id': await new SignJWT({ sid: `${SESSION}.0`, exp }).setProtectedHeader({ alg: 'HS256', typ: 'at+jwt' }).sign(key),
     expired: await jwt({ sid: `${SESSION}.0`, exp: seconds }),
   })) {

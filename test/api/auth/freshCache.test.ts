@@ -32,6 +32,20 @@ test('a look-up that takes longer than that is not waited for by who comes later
   clock.ms += 500;
   const later = cache.load('a');
   assert.is(answers.length, 2);
+  answers[0]?.resolve(1);
+  assert.is(await slow, 1);
+  assert.is(cache.peek('a'), undefined);
+  const beside = cache.load('a');
+  assert.is(answers.length, 2);
+  answers[1]?.resolve(2);
+  assert.equal([await later, await beside, cache.peek('a')?.value], [2, 2, 2]);
+});
+
+test('one that ends after a later one does not take its place', async () => {
+  const { cache, clock, answers } = setUp();
+  const slow = cache.load('a');
+  clock.ms += 500;
+  const later = cache.load('a');
   answers[1]?.resolve(2);
   assert.is(await later, 2);
   answers[0]?.resolve(1);

@@ -81,4 +81,18 @@ test('keys do not wait for each other, one key waits for itself', async () => {
   assert.is(await last, 'y');
 });
 
+test('who comes for a key once its first work has ended waits for the second all the same', async () => {
+  const turns = keyedGate(10);
+  const [first, second, third] = [work(), work(), work()];
+  const results = [turns.run('a', first.run), turns.run('a', second.run)];
+  first.end('1');
+  await results[0];
+  results.push(turns.run('a', third.run));
+  await tick();
+  assert.equal([second.began(), third.began()], [true, false]);
+  second.end('2');
+  third.end('3');
+  assert.equal(await Promise.all(results), ['1', '2', '3']);
+});
+
 test.run();

@@ -58,6 +58,17 @@ test('a check is charged when it is its turn, and not made when that is refused'
   await checker.close();
 });
 
+test('five hundred wait for their turn at most', async () => {
+  const checker = passwords(1);
+  let refuse = (): void => undefined;
+  const held = new Promise<void>((_, reject) => (refuse = () => reject(new Error('refused'))));
+  const checks = Array.from({ length: 502 }, () => checker.verify(known, ['right'], () => held).catch((error: Error) => error.message));
+  refuse();
+  const told = await Promise.all(checks);
+  assert.equal([told.filter((one) => one === 'refused').length, told.at(-1)], [501, 'Too many requests.']);
+  await checker.close();
+});
+
 test('closing waits for what is under way', async () => {
   const checker = passwords();
   let done = false;

@@ -156,6 +156,18 @@ test('a use is written down once, whatever runs side by side', async () => {
   assert.is(record?.value.used, true);
 });
 
+test('who finds a use written down by another process looks at the session anew, once', async () => {
+  const { process, records } = setUp();
+  const [here, there] = [process(), process()];
+  const login = await here.sessions.start(app, ada);
+  const next = must(await here.refresh(login));
+  assert.ok(await there.acts(login));
+  assert.ok(await here.acts(next));
+  const { get, put } = records.calls;
+  assert.ok(await there.acts(next));
+  assert.equal([records.calls.get - get, records.calls.put - put], [1, 1]);
+});
+
 test('two uses of one token at once: both get a pair, and one of them counts', async () => {
   const { process, clock } = setUp();
   const [here, there] = [process(), process()];

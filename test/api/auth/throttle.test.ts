@@ -92,6 +92,19 @@ test('a hundred failures from one address, of whatever kind; its successes are n
   }
 });
 
+test('nothing is checked where a counter is full, and the wait is for the last of those that are', async () => {
+  const { clock, one } = setUp();
+  for (let count = 0; count < 90; count += 1) await fails(one, [by('ada', `192.0.2.${count}`)]);
+  clock.ms += 5 * MINUTE;
+  for (let count = 0; count < 10; count += 1) await fails(one, [by('ada')]);
+  assert.is(await tries(one, by('ada', '198.51.100.1')), 600);
+  assert.is(await tries(one, by('ada')), 900);
+  let checked = false;
+  const refused = one.attempt(by('ada'), async () => (checked = true));
+  await refused.then(() => assert.unreachable(), (error) => assert.is((error as HttpError).code, 'too_many_requests'));
+  assert.not.ok(checked);
+});
+
 test('an IPv6 address counts with its /64', async () => {
   const { one } = setUp();
   await fails(one, Array.from({ length: 10 }, (_, index) => by('ada', `2001:db8::${index + 1}`)));
@@ -170,6 +183,25 @@ test('what is given back after its window has ended changes nothing', async () =
   });
   assert.is(await slow, true);
   assert.equal(await records.list('throttle-'), []);
+});
+
+test('what is given back after a success has cleared its counter takes no later failure with it', async () => {
+  const { records, one } = setUp();
+  const ends: (() => void)[] = [];
+  const undecided = ['192.0.2.1', '192.0.2.2'].map(async (address) =>
+    one.attempt(by('ada', address), async (reserve) => {
+      await reserve();
+      await new Promise<void>((_, reject) => ends.push(() => reject(new UnavailableError('down'))));
+      return false;
+    }).catch((error: unknown) => assert.instance(error, UnavailableError)),
+  );
+  while (ends.length < 2) await new Promise((resolve) => setImmediate(resolve));
+  assert.is(await tries(one, by('ada'), true), true);
+  await fails(one, [by('ada')]);
+  for (const end of ends) end();
+  await Promise.all(undecided);
+  const [counter] = await records.list<{ points: number }>('throttle-username');
+  assert.is(counter?.value.points, 0);
 });
 
 test('no key or counter shows a username or an address', async () => {

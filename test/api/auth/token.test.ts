@@ -135,6 +135,12 @@ test('client credentials by HTTP Basic, encoded as RFC 6749 wants it or not', as
   failed(await here.token({ grant_type: 'client_credentials', client_id: 'other' }, basic('app', SECRET)));
 });
 
+test('a Basic header: the id is form-encoded, since it may hold a colon; the secret may be or not', () => {
+  const read = (text: string): unknown => readBasic(`Basic ${Buffer.from(text).toString('base64')}`);
+  assert.equal(read('till%3A1:a+b%2B'), { id: 'till:1', secrets: ['a+b%2B', 'a b+'] });
+  assert.equal(read('app:a+b'), { id: 'app', secrets: ['a+b', 'a b'] });
+});
+
 test('fields of a form are flat', async ({ here }) => {
   for (const id of ['client_id[a]', 'client_id[]', 'client_id.a', '[client_id]']) {
     const answered = await here.token(`grant_type=client_credentials&${id}=app&client_secret=${SECRET}`);
@@ -210,7 +216,7 @@ test('what a body lacks is named, an unknown grant is refused', async ({ here })
   for (const [body, status, error] of cases) refused(await here.token(body, { Authorization }), status, error);
 });
 
-test('wrong credentials', async ({ here }) => {
+test('wrong credentials', async ({ here, accounts }) => {
   for (const [username, password] of [['ada', 'wrong'], ['ada', ''], ['nobody', PASSWORD], ['', PASSWORD], ['ada\0', PASSWORD], ['eve', PASSWORD]] as const) {
     failed(await here.login(username, password));
   }
@@ -219,6 +225,7 @@ test('wrong credentials', async ({ here }) => {
     failed(await here.token({ grant_type: 'client_credentials', client_id: id, client_secret: secret }));
     failed(await here.refresh(refresh_token, id, secret));
   }
+  assert.ok(accounts.asked.every((id) => id.length < 100), 'what is longer than any id is not looked up');
   for (const bad of ['', 'x', `${refresh_token}x`]) failed(await here.refresh(bad));
   assert.is((await here.refresh(refresh_token)).status, 200);
 });
@@ -348,6 +355,7 @@ const endings: [what: string, id: string, change: Parameters<MemoryAccounts['cha
   ['a user nobody knows any more', 'user-ada', undefined],
   ['a new client secret', 'client-app', { credential: 2 }],
   ['disabling the client', 'client-app', { active: false, credential: 2 }],
+  ['pruning the client', 'client-app', { active: false }],
   ['a client nobody knows any more', 'client-app', undefined],
 ];
 for (const [what, id, change] of endings) {
@@ -416,6 +424,12 @@ test('a remembered client secret is forgotten with its credentials, and after so
   assert.ok(records.calls.put > charged + 2);
 });
 
+test('a secret that was right is remembered for its own client alone', async ({ here, accounts }) => {
+  await here.clientToken('app');
+  accounts.change('client-other', { secret_hash: (accounts.documents.get('user-ada') as UserDocument).password_hash });
+  failed(await here.token({ grant_type: 'client_credentials', client_id: 'other', client_secret: SECRET }));
+});
+
 // Guessing.
 
 test('ten failures in a row for one username from one address: 429, whether the user exists or not, and in every process', async ({ here, there, clock }) => {
@@ -459,7 +473,9 @@ test('a hundred failures for one username from anywhere, or from one address: 42
   refused(await from('198.51.100.2', { grant_type: 'password', username: 'ada', password: PASSWORD }), 429, 'Too many requests.');
   failed(await from('203.0.113.9', { grant_type: 'client_credentials', client_id: 'app', client_secret: 'wrong' }));
   const own = { client_id: 'app', client_secret: SECRET };
-  for (const body of [{ grant_type: 'password', username: 'bob', password: PASSWORD }, { grant_type: 'client_credentials', ...own }, { grant_type: 'refresh_token', refresh_token, ...own }]) {
+  const whole = [{ grant_type: 'password', username: 'bob', password: PASSWORD }, { grant_type: 'client_credentials', ...own }, { grant_type: 'refresh_token', refresh_token, ...own }];
+  // Before what a body lacks is told (decisions 1).
+  for (const body of [...whole.map(({ grant_type }) => ({ grant_type })), ...whole]) {
     const answer = await from('203.0.113.9', body);
     refused(answer, 429, 'Too many requests.');
     assert.is(answer.headers['retry-after'], '900');

@@ -30,9 +30,12 @@ const CASES: readonly (readonly [fault: string | readonly string[], change: (fil
   ['products[0].sale_price: must be a whole number', (file) => void (file['products']![0]!['sale_price'] = '250')],
   ['products[0].sale_price: must be at most 100000000', (file) => void (file['products']![0]!['sale_price'] = 1e300)],
   ['products[0].valid_days: must be at least 1', (file) => void (file['products']![0]!['valid_days'] = 0)],
+  ['products[0].valid_days: must be at most 36500', (file) => void (file['products']![0]!['valid_days'] = 36_501)],
+  ['products[0].segments[0]: must be a string', (file) => void (file['products']![0]!['segments'] = [7])],
   ['products[0].colour: unknown field', (file) => void (file['products']![0]!['colour'] = 'red')],
   ['products[0].active: must be true or false', (file) => void (file['products']![0]!['active'] = 1)],
   ['products[0].image_url: must be an http or https address, or empty', (file) => void (file['products']![0]!['image_url'] = 'javascript:alert(1)')],
+  ['products[0].image_url: must be an http or https address, or empty', (file) => void (file['products']![0]!['image_url'] = 'javascript://x%0aalert(1)')],
   ['products[0].name: is required', (file) => void delete file['products']![0]!['name']],
   ['products[0].name: must not be empty', (file) => void (file['products']![0]!['name'] = '')],
   ['products[0].name: must have at most 200 characters', (file) => void (file['products']![0]!['name'] = 'x'.repeat(201))],
@@ -56,11 +59,17 @@ const CASES: readonly (readonly [fault: string | readonly string[], change: (fil
   ['segments[0].configuration.a: is too large a number', (file) => void (file['segments']![0]!['configuration'] = { a: Infinity })],
   ['segments[0].configuration: has a field with a forbidden name', (file) => void (file['segments']![0]!['configuration'] = JSON.parse('{"__proto__": {"active": true}}'))],
   ['segments[0].configuration: must not nest deeper than 16 levels', (file) => void (file['segments']![0]!['configuration'] = JSON.parse(`${'{"a":'.repeat(40)}1${'}'.repeat(40)}`))],
+  ['segments[0].configuration: has a field with a forbidden name', (file) => void (file['segments']![0]!['configuration'] = { 'a\0': 1 })],
+  ['segments[0]: is larger than 900000 bytes', (file) => void (file['segments']![0]!['configuration'] = { a: '€'.repeat(300_000) })],
   ['categories[0].products[1]: no such product "p9"', (file) => void (file['categories']![0]!['products'] = ['p1', 'p9'])],
   ['categories[0].featured: must be 0 or 1', (file) => void (file['categories']![0]!['featured'] = true)],
   ['users[0].phone_number: is not a valid phone number', (file) => void (file['users']![0]!['phone_number'] = '0123')],
   ['users[0].password: give one of password and password_hash', (file) => void (file['users']![0]!['password'] = 'both')],
   ['users[0].password: give one of password and password_hash', (file) => void delete file['users']![0]!['password_hash']],
+  ...[['', 'must not be empty'], ['x'.repeat(1_025), 'must have at most 1024 characters']].flatMap(([secret, fault]) => [
+    [`users[0].password: ${fault}`, (file: AnyFile): void => void (file['users']![0] = { id: 'u1', username: 'Ann', password: secret })] as const,
+    [`clients[0].secret: ${fault}`, (file: AnyFile): void => void (file['clients']![0] = { id: 'app', name: 'App', secret })] as const,
+  ]),
   ['users[0].password_hash: must be an argon2id hash in the PHC form ($argon2id$v=19$m=…,t=…,p=…$salt$hash)', (file) => void (file['users']![0]!['password_hash'] = 'md5')],
   ...['m=7,t=1,p=1', 'm=64,t=0,p=1', 'm=64,t=1,p=0', 'm=64,t=1,p=9', 'm=064,t=1,p=1'].map((parameters) =>
     ['users[0].password_hash: is no whole argon2id hash: nobody could log in by it', (file: AnyFile) => void (file['users']![0]!['password_hash'] = hashWith(parameters))] as const),
@@ -69,6 +78,7 @@ const CASES: readonly (readonly [fault: string | readonly string[], change: (fil
   ['clients[0].secret_hash: is no whole argon2id hash: nobody could log in by it', (file) => void (file['clients']![0]!['secret_hash'] = hashWith('m=8,t=1,p=2'))],
   ...['m=9999999,t=1,p=1', 'm=262145,t=1,p=1', 'm=65536,t=17,p=1', 'm=19456,t=999,p=1'].map((parameters) =>
     ['users[0].password_hash: costs too much to check: m is at most 262144, m times t at most 1048576', (file: AnyFile) => void (file['users']![0]!['password_hash'] = hashWith(parameters))] as const),
+  ['users[2].id: is the same as users[0].id', (file) => void file['users']!.push({ ...file['users']![0]! })],
   ['users[1].username: is the same as users[0].username', (file) => void (file['users']![1]!['username'] = 'ＡNN')],
   ['users[1].phone_number: is the same as users[0].phone_number', (file) => void (file['users']![1]!['phone_number'] = '+44 7700 900001')],
   ['users[1].username: must be 1 to 100 characters without control characters, and without spaces at either end or in a row', (file) => void (file['users']![1]!['username'] = ' bob')],
@@ -87,13 +97,17 @@ const CASES: readonly (readonly [fault: string | readonly string[], change: (fil
   ['clients[0].users[0]: no such user "u9"', (file) => void (file['clients']![0]!['users'] = ['u9'])],
   ['clients[0].secret: give one of secret and secret_hash', (file) => void delete file['clients']![0]!['secret_hash']],
   ['payment_methods[0].users[0]: no such user "u9"', (file) => void (file['payment_methods']![0]!['users'] = ['u9'])],
+  ['payment_methods[0].kind: must be "card" or "wallet"', (file) => void (file['payment_methods']![0]!['kind'] = 'cash')],
   ['payment_methods[0].top_ups: only a wallet can be topped up', (file) => void (file['payment_methods']![0]!['top_ups'] = [{ id: 't', amount: 1 }])],
   ['payment_methods[0].prepaid: only a wallet can be prepaid', (file) => void (file['payment_methods']![0]!['prepaid'] = true)],
   ['payment_methods[1].top_ups[0].amount: must be at least 1', (file) => void (file['payment_methods']![1]!['top_ups'] = [{ id: 't', amount: 0 }])],
+  ['payment_methods[1].top_ups[0].amount: must be a whole number', (file) => void (file['payment_methods']![1]!['top_ups'] = [{ id: 't', amount: 1.5 }])],
+  ['payment_methods[1].top_ups[0].amount: must be at most 10000000000', (file) => void (file['payment_methods']![1]!['top_ups'] = [{ id: 't', amount: 10_000_000_001 }])],
   ['payment_methods[1].top_ups[0].amount: is required', (file) => void (file['payment_methods']![1]!['top_ups'] = [{ id: 't' }])],
   ['payment_methods[1].top_ups[1].id: stands in the list twice', (file) => void (file['payment_methods']![1]!['top_ups'] = [{ id: 't', amount: 1 }, { id: 't', amount: 1 }])],
   ['payment_methods[2].reference: is the same as payment_methods[0].reference', (file) => void file['payment_methods']!.push({ ...file['payment_methods']![0]! })],
   ['voucher_codes[0].segment_id: no such segment "g9"', (file) => void (file['voucher_codes']![0]!['segment_id'] = 'g9')],
+  ['voucher_codes[0].code: must not be empty', (file) => void (file['voucher_codes']![0]!['code'] = '')],
   ['voucher_codes[1].code: is the same as voucher_codes[0].code', (file) => void (file['voucher_codes']![1]!['code'] = 'CODE-1')],
   ['categories: must be a list', (file) => void ((file as Record<string, unknown>)['categories'] = {})],
   [['merchants[0].adjustment_codes: must have at most 1000 entries'], (file) => void (file['merchants']![0]!['adjustment_codes'] = Array.from({ length: 1001 }, String))],
@@ -167,6 +181,7 @@ test('what the log holds can be referred to; what it does not hold, or has retir
   await importInto(events, wholeFile());
   const category = { id: 'c2', name: 'More', products: ['p1'] };
   assert.is((await importInto(events, { categories: [category] })).events, 1);
+  assert.is((await importInto(events, { products: [wholeFile().products[0]], categories: [{ ...category, products: ['p2'] }] })).events, 1, 'the file leaves p2 as it is');
   await importInto(events, { products: [wholeFile().products[0]] }, { prune: { reason: 'test', yes: false } });
   assert.equal(await faultsOf({ categories: [{ ...category, products: ['p2', 'p9'] }] }, events), [
     'categories[0].products[0]: product "p2" is retired: bring it back in the same file',

@@ -44,6 +44,27 @@ test('everything is appended, what is referred to first, with its defaults', asy
   assert.is(report.unchanged, 0);
 });
 
+test('what an entry says itself stands', async () => {
+  const events = memoryEvents();
+  const user = {
+    id: 'u', username: 'U', password_hash: PASSWORD_HASH, name: 'Una', locale: 'en-GB', phone_number: '+447700900001', device_tokens: ['d'], active: false, roles: ['auditor'], merchant_id: 'm1',
+    permissions: ['unredeem'],
+  };
+  const clients = [{ id: 'off', secret_hash: PASSWORD_HASH, name: 'Off', active: false }, { id: 'none', secret_hash: PASSWORD_HASH, name: 'None', users: [] }];
+  await importInto(events, { merchants: wholeFile().merchants, users: [user], clients });
+  assert.equal(events.log.filter(({ type }) => type === 'UserAdded' || type === 'ClientAdded').map(({ data }) => data), [user, { ...clients[0], users: null }, { ...clients[1], active: true }]);
+});
+
+/** The log, and how often all of it is looked at. */
+function looking(events: MemoryEvents): { readonly log: MemoryEvents; readonly looks: () => number } {
+  let looks = 0;
+  const readAll: typeof events.readAll = (...asked) => {
+    looks += 1;
+    return events.readAll(...asked);
+  };
+  return { log: { ...events, readAll }, looks: () => looks };
+}
+
 test('every event tells who, when and which import', async () => {
   const events = memoryEvents();
   await importInto(events, wholeFile());
@@ -74,6 +95,14 @@ test('a code that came in under another hash key, as into a log that was restore
   assert.equal([since(events, before), report.unchanged], [[`${codeStream('NEW')} VoucherCodeAdded`], 1]);
   await importInto(events, { voucher_codes: [{ segment_id: 'g1', code: 'OLD', pin: '1' }] }, { prune: { reason: 'gone', yes: true } });
   assert.equal(since(events, before + 1).toSorted(), [`${stream} VoucherCodeChanged`, `${codeStream('NEW')} VoucherCodeWithdrawn`].toSorted());
+});
+
+test('a code that came in under another hash key is told from the same code of another segment', async () => {
+  const events = memoryEvents();
+  const segments = ['g1', 'g2'].map((id) => ({ id, name: id, voucherType: 'qr', expiry: 30 }));
+  events.given(`voucherCode-g1-${'k'.repeat(22)}`, { type: 'VoucherCodeAdded', data: { segment_id: 'g1', code: 'SAME', pin: null } });
+  await importInto(events, { segments, voucher_codes: segments.map(({ id }) => ({ segment_id: id, code: 'SAME' })) });
+  assert.equal(since(events, 3), [`voucherCode-g2-${testHash('code', 'SAME')} VoucherCodeAdded`]);
 });
 
 test('a changed entry appends only its change', async () => {
@@ -120,6 +149,30 @@ test('a wallet that is debited all the time is topped up all the same, each top-
   assert.equal(ids, ['t1', 't2'], 'the first by another import, meanwhile');
 });
 
+test('a debit that comes between is topped up behind, with no other look at the log, whatever was topped up before', async () => {
+  const events = memoryEvents();
+  events.given('wallet-w1', { type: 'WalletToppedUp', data: { top_up_id: 't0', amount: 9 } });
+  let appends = 0;
+  events.beforeAppend = (stream) => {
+    if (stream === 'wallet-w1' && appends++ === 0) events.given(stream, { type: 'WalletDebited', data: { transaction_id: 't', amount: 5 } });
+  };
+  const { log, looks } = looking(events);
+  await importInto(log, wholeFile());
+  assert.equal([appends, looks()], [2, 1]);
+});
+
+test('another hash that is given takes the place of the one there is', async () => {
+  const events = memoryEvents();
+  await importInto(events, wholeFile());
+  const before = events.log.length;
+  const another = PASSWORD_HASH.replace('c29tZXNhbHR', 'c29tZXNhbHQ');
+  await importInto(events, fileWith((file) => {
+    file['users']![0]!['password_hash'] = another;
+    file['clients']![0]!['secret_hash'] = another;
+  }));
+  assert.equal(events.log.slice(before).map(({ stream, data }) => [stream, data]), [['user-u1', { password_hash: another }], ['client-app', { secret_hash: another }]]);
+});
+
 test('a plain password is hashed, and hashed again only when it is another one', async () => {
   const events = memoryEvents();
   const file = (password: string, secret: string) => ({ users: [{ id: 'u', username: 'u', password }], clients: [{ id: 'c', name: 'C', secret }] });
@@ -138,11 +191,13 @@ test('two users swap usernames and numbers in one file', async () => {
   const events = memoryEvents();
   await importInto(events, wholeFile());
   const before = events.log.length;
-  await importInto(events, fileWith((file) => {
+  const { log, looks } = looking(events);
+  await importInto(log, fileWith((file) => {
     const [ann, bob] = file['users']!;
     [ann!['username'], bob!['username']] = [bob!['username'], ann!['username']];
     [ann!['phone_number'], bob!['phone_number']] = [bob!['phone_number'], ann!['phone_number']];
   }));
+  assert.is(looks(), 1);
   const types = events.log.slice(before).map(({ type }) => type);
   assert.equal(types.slice(0, 4).toSorted(), ['PhoneGivenUp', 'PhoneGivenUp', 'UsernameGivenUp', 'UsernameGivenUp']);
   assert.equal(types.slice(4, 8).toSorted(), ['PhoneTaken', 'PhoneTaken', 'UsernameTaken', 'UsernameTaken']);
@@ -231,6 +286,14 @@ test('pruning a user frees name and number; the user comes back with them', asyn
   assert.equal(since(events, 6).toSorted(), [`${phoneStream('+447700900001')} PhoneTaken`, 'user-u1 UserAdded', `${usernameStream('ann')} UsernameTaken`].toSorted());
 });
 
+test('pruning something of a user’s id takes nothing from the user', async () => {
+  const events = memoryEvents();
+  await importInto(events, { users: [wholeFile().users[0]], merchants: [{ id: 'u1', name: 'Merchant' }] });
+  const before = events.log.length;
+  await importInto(events, { users: [wholeFile().users[0]], merchants: [] }, { prune: { reason: 'closed', yes: false } });
+  assert.equal(since(events, before), ['merchant-u1 MerchantRetired']);
+});
+
 test('pruning more than 10 entries wants a yes', async () => {
   const events = memoryEvents();
   const merchants = (count: number) => ({ merchants: Array.from({ length: count }, (_, n) => ({ id: `m${n}`, name: 'M' })) });
@@ -275,8 +338,10 @@ test('an import that loses races to others looks at the log again', async () => 
   events.beforeAppend = (stream) => {
     if (stream === 'user-u' && lost-- > 0) throw new ConflictError(stream, 'none', 0);
   };
-  await importInto(events, { users: [{ id: 'u', username: 'u', password: 'secret' }] });
+  const file = { merchants: [{ id: 'm', name: 'M' }], users: [{ id: 'u', username: 'u', password: 'secret' }] };
+  const { changes, unchanged } = await importInto(events, file);
   assert.is(events.log.filter(({ type }) => type === 'UserAdded').length, 1);
+  assert.equal([changes.map(({ id }) => id), unchanged], [['m', 'u'], 0]);
 });
 
 test('others who never stop changing an entry end the import', async () => {
@@ -292,10 +357,14 @@ test('others who never stop changing an entry end the import', async () => {
 
 test('a failing log ends the import; repeating it finishes', async () => {
   const events = memoryEvents();
+  let failures = 0;
   events.beforeAppend = (stream) => {
-    if (stream === 'product-p2') throw new Error('disk full');
+    if (stream !== 'product-p2') return;
+    failures += 1;
+    throw new Error('disk full');
   };
   assert.is((await failureOf(importInto(events, wholeFile()))).message, 'disk full');
+  assert.is(failures, 1);
   assert.ok(events.log.length > 0 && events.log.length < 21);
   events.beforeAppend = () => undefined;
   await importInto(events, wholeFile());
@@ -331,6 +400,21 @@ test('an import interrupted at any point is finished by repeating it', async () 
   };
   const whole = await finalState(Infinity);
   for (let after = 0; after < 14; after++) assert.equal(await finalState(after), whole, `interrupted after ${after} appends`);
+});
+
+test('an import that is interrupted before it appends says so, and judges by nothing that it has not seen', async () => {
+  const events = memoryEvents();
+  await importInto(events, wholeFile());
+  const reading = new AbortController();
+  const readAll: typeof events.readAll = () => {
+    reading.abort();
+    return events.readAll(undefined, { streams: ['unread-'] });
+  };
+  assert.instance(await failureOf(importInto({ ...events, readAll }, { products: wholeFile().products }, { signal: reading.signal })), ImportInterruptedError);
+  const hashing = new AbortController();
+  const users = Array.from({ length: 40 }, (_, n) => ({ id: `h${n}`, username: `h${n}`, password: 'secret' }));
+  setTimeout(() => hashing.abort(), 50);
+  assert.instance(await failureOf(importInto(events, { users }, { dryRun: true, signal: hashing.signal })), ImportInterruptedError);
 });
 
 test('progress is told after each append', async () => {

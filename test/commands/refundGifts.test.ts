@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { suite } from 'uvu';
+import type { CommandContext } from '../../src/commands/context.js';
+import { refundGifts, type RefundOrder, type Refunding } from '../../src/commands/refundGifts.js';
+import { giftStream } from '../../src/domain/gift.js';
+import { deriveGiftIds } from '../../src/domain/giftIds.js';
+import { issueGifts, type PurchaseEvent, transactionStream } from '../../src/domain/purchase.js';
+import { type MemoryEvents, memoryEvents } from '../support/memoryEvents.js';
+import { refusal } from '../support/rejects.js';
+
+const test = suite('refunding gifts');
+const TRANSACTION = transactionStream('t1');
+const SEED = 'ab'.repeat(32);
+const [GIFT = '', OTHER = ''] = deriveGiftIds(SEED, 2).map((ids) => ids.gift_id);
+const context = (more: Partial<CommandContext> = {}): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'sue' }, now: '2026-03-01T00:00:00.000Z', ...more });
+const order = (more: Partial<RefundOrder> = {}): RefundOrder => ({ transactionId: 't1', giftIds: [GIFT], voided: false, reason: 'sold in error', ...more });
+
+const bought = {
+  type: 'GiftsPurchased',
+  data: {
+    transaction_id: 't1', seed: SEED, buyer_id: 'ann', product_id: 'latte', brand_id: 'bean', product_name: 'Latte', sale_price: 350, total: 700, payment_reference: 'pm',
+    expires_on: '2027-01-01', message: '', receivers: [{}, {}],
+  },
+} satisfies PurchaseEvent;
+const charged: PurchaseEvent = { type: 'PaymentCharged', data: { amount: 700, provider: 'p', charge_id: 'c' } };
+const voucher = { type: 'VoucherAssigned', data: { voucher_id: 'v', code: 'C', pin: null, segment_id: 's', expires_at: '2027-01-01T00:00:00.000Z' } };
+
+/** A log with one purchase of two gifts that is paid for. Nobody works on refunds. */
+function house(...then: readonly PurchaseEvent[]): MemoryEvents {
+  const events = memoryEvents();
+  events.given(TRANSACTION, bought, charged, ...then);
+  return events;
+}
+const ask = async (events: MemoryEvents, more: Partial<RefundOrder> = {}): Promise<Refunding> => refundGifts(events, context(), order(more), { ms: 0 });
+const requests = (events: MemoryEvents): unknown[] => events.log.filter(({ type }) => type === 'RefundRequested').map(({ data }) => data);
+
+test('a refund is asked for of gifts that may be issued or not yet', async () => {
+  const events = house();
+  const { refund, position, replayed } = await ask(events);
+  assert.deepEqual(requests(events), [{ refund_id: refund.id, gift_ids: [GIFT], voided: false, reason: 'sold in error' }]);
+  assert.deepEqual([refund.status, refund.giftIds, position, replayed], ['requested', [GIFT], events.log.at(-1)?.position, false]);
+  await assert.rejects(ask(events), refusal('gift_already_refunded'));
+});
+
+test('asking again with the same command asks for nothing more, whatever has become of its gifts', async () => {
+  const events = house();
+  const mine = context();
+  const first = await refundGifts(events, mine, order(), { ms: 0 });
+  for (const { giftId, event } of issueGifts(bought.data, '2026-01-01T00:00:00.000Z')) events.given(giftStream(giftId), event, { type: 'GiftCancelled', data: { reason: 'other' } });
+  const again = await refundGifts(events, mine, order(), { ms: 0 });
+  assert.deepEqual([again.replayed, again.refund], [true, first.refund]);
+  assert.equal(requests(events).length, 1);
+});
+
+test('what is not there, or can’t be paid back, is refused before anything is appended', async () => {
+  const refuses = async (code: string, events: MemoryEvents, more: Partial<RefundOrder> = {}): Promise<void> => {
+    await assert.rejects(ask(events, more), refusal(code));
+    assert.deepEqual(requests(events), []);
+  };
+  const withLife = (...life: readonly { readonly type: string; readonly data: object }[]): MemoryEvents => {
+    const events = house();
+    for (const { giftId, event } of issueGifts(bought.data, '2026-01-01T00:00:00.000Z')) events.given(giftStream(giftId), event, ...(giftId === GIFT ? life : []));
+    return events;
+  };
+  await refuses('transaction_not_found', house(), { transactionId: 't2' });
+  await refuses('gift_not_in_transaction', house(), { giftIds: ['ff'.repeat(9)] });
+  await refuses('gift_code_out', withLife(voucher));
+  await refuses('gift_code_out', withLife(voucher), { giftIds: [OTHER, GIFT] });
+  await refuses('gift_already_cancelled', withLife({ type: 'GiftCancelled', data: { reason: 'other' } }));
+  assert.equal((await ask(withLife(voucher), { voided: true })).refund.status, 'requested');
+  assert.equal((await ask(withLife(voucher), { giftIds: [OTHER] })).refund.status, 'requested');
+  const disputed = withLife();
+  disputed.given(TRANSACTION, { type: 'DisputeOpened', data: { provider: 'p', dispute_id: 'dp', amount: 700, reason: 'fraudulent' } });
+  await refuses('gift_disputed', disputed);
+});
+
+test('it is waited for until the money is given back, reading what is new only', async () => {
+  const events = house();
+  const mine = context();
+  const { id } = (await refundGifts(events, mine, order(), { ms: 0 })).refund;
+  const steps: PurchaseEvent[] = [
+    { type: 'RefundStarted', data: { refund_id: id, attempt: 1, gift_ids: [GIFT], kept: {}, amount: 350, provider: 'p', charge_id: 'c', payment_reference: 'pm' } },
+    { type: 'GiftsRefunded', data: { refund_id: id, attempt: 1, gift_ids: [GIFT], amount: 350, provider: 'p', refund_ref: 're' } },
+  ];
+  const from: (number | undefined)[] = [];
+  const read: typeof events.read = async (stream, options = {}) => {
+    // After each look at which there was nothing new, the next step is done.
+    if (options.from !== undefined && options.from === from.at(-1)) events.given(TRANSACTION, ...steps.splice(0, 1));
+    from.push(options.from);
+    return events.read(stream, options);
+  };
+  const { refund, position } = await refundGifts({ ...events, read }, mine, order(), { ms: 10_000 });
+  assert.deepEqual([refund.status, refund.giftIds, refund.amount, refund.ref], ['refunded', [GIFT], 350, 're']);
+  assert.equal(position, events.log.at(-1)?.position);
+  assert.deepEqual(from, [undefined, 0, 3, 3, 4, 4]);
+});
+
+test('the wait ends with its time, and when whoever waits goes away; the position is the last that was seen', async () => {
+  const events = house();
+  const mine = context();
+  const began = performance.now();
+  const late = await refundGifts(events, mine, order(), { ms: 120 });
+  assert.ok(performance.now() - began >= 120);
+  assert.deepEqual([late.refund.status, late.position], ['requested', events.log.at(-1)?.position]);
+  const leaving = new AbortController();
+  setTimeout(() => leaving.abort(), 20);
+  const left = await refundGifts(events, mine, order(), { ms: 10_000, signal: leaving.signal });
+  assert.ok(performance.now() - began < 10_000);
+  assert.deepEqual([left.refund.status, left.replayed], ['requested', true]);
+});
+
+test.run();
