@@ -26,7 +26,8 @@ export interface CareView {
 export async function careView(deps: CareDeps, giftId: string, own: readonly RecordedEvent[]): Promise<CareView> {
   const stream = giftStream(giftId);
   const last = own.findLast((event) => event.stream === stream)?.revision ?? Number.POSITIVE_INFINITY;
-  const { gift, payment } = await foundGift(deps, giftId, (await deps.events.read(stream)).filter(({ revision }) => revision <= last));
+  const history = await deps.events.read(stream);
+  const { gift, payment } = await foundGift(deps, giftId, history.filter(({ revision }) => revision <= last));
   const { user_id, phone_hash } = gift.issued.receiver;
   return {
     gift_id: giftId,
@@ -36,6 +37,7 @@ export async function careView(deps: CareDeps, giftId: string, own: readonly Rec
     receiver_id: user_id ?? null,
     expiry_date: gift.issued.expires_on,
     blocked_by: gift.blockedBy ?? [],
-    events: own.map((event) => eventView(event, { personal: false })),
+    // Of several that were appended together a command knows only the last one's position.
+    events: own.map((event) => eventView((event.stream === stream ? history.find(({ id }) => id === event.id) : undefined) ?? event, { personal: false })),
   };
 }

@@ -13,7 +13,7 @@ const REPEATS_OF_UNKNOWN = 2;
 
 /** What a command brought about. */
 export interface Handled {
-  /** The command's own events, as they stand in the stream: appended now, or (`replayed`) by an earlier run. Empty: nothing was to be done. */
+  /** The command's own events, as they stand in the stream: appended now (then all with the position of the last of them), or (`replayed`) by an earlier run. Empty: nothing was to be done. */
   readonly own: readonly RecordedEvent[];
   /** The whole stream, own events included. */
   readonly history: readonly RecordedEvent[];
@@ -67,6 +67,7 @@ async function handleUntraced(...[events, stream, context, decide, known]: Param
 
 /**
  * Appends, for a command that has read and decided by itself; where the outcome is unknown, the same ids again: that is safe and brings the answer.
+ * @returns the events, all with the position of the last.
  * @throws ConflictError, UnavailableError
  */
 export async function append(events: EventStore, stream: string, decided: readonly NewEvent[], expected: ExpectedRevision): Promise<RecordedEvent[]> {
