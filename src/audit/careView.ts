@@ -38,6 +38,6 @@ export async function careView(deps: CareDeps, giftId: string, own: readonly Rec
     expiry_date: gift.issued.expires_on,
     blocked_by: gift.blockedBy ?? [],
     // Of several that were appended together a command knows only the last one's position.
-    events: own.map((event) => eventView((event.stream === stream ? history.find(({ id }) => id === event.id) : undefined) ?? event, { personal: false })),
+    events: own.map((event) => eventView(history.find(({ id }) => id === event.id) ?? event, { personal: false })),
   };
 }

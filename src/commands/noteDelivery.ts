@@ -25,8 +25,9 @@ export async function noteUndelivered(events: EventStore, giftId: string, { atte
     let settled = true;
     const { own, replayed } = await handle(events, notificationStream(giftId), context, (history) => {
       const noted = history as unknown as NotificationEvent[];
-      const decided = failDelivery(noted, failed) ?? (over ? failTelling(noted, attempt, failed.cause) : []);
-      settled = decided.length > 0 || failDelivery(noted, failed) !== undefined;
+      const undelivered = failDelivery(noted, failed);
+      const decided = undelivered ?? (over ? failTelling(noted, attempt, failed.cause) : []);
+      settled = undelivered !== undefined || decided.length > 0;
       return decided;
     });
     if (settled) return own.length > 0 && !replayed ? 'recorded' : 'known';

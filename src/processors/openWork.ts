@@ -41,6 +41,11 @@ interface Kind {
   resume(): Iterable<Intent>;
 }
 
+/** Work as its parking, and its handing back, tell of it. */
+type GivenUp = Pick<WorkParked['data'], 'entity' | 'transaction_id' | 'step'>;
+/** What is to be done after that. */
+type Handing = (work: GivenUp, event: RecordedEvent) => readonly Intent[];
+
 /** Whether the first telling of a receiver may end with it. */
 function endsTelling(event: RecordedEvent): boolean {
   const known = event as unknown as FeedEvent;
@@ -158,49 +163,48 @@ export function openWork(from: Position | undefined): OpenWork {
     return move(work.transactionId, event);
   };
 
-  const parked = ({ entity, transaction_id, step }: WorkParked['data'], event: RecordedEvent): readonly Intent[] => {
-    const name = parkedNameOf(event.stream);
-    if (name === undefined) return [];
-    forgetParking(name, entity);
-    if (LATE_MONEY_STEPS.has(step)) return moveLate(transaction_id, event);
-    switch (name) {
-      case 'refund':
-        return moveRefund(entity, transaction_id, event);
-      case 'dispute':
-        return moveLate(transaction_id, event);
-      case 'notification':
+  const refundMoves: Handing = ({ entity, transaction_id }, event) => moveRefund(entity, transaction_id, event);
+  const lateMoneyMoves: Handing = ({ transaction_id }, event) => moveLate(transaction_id, event);
+
+  const handings: Readonly<Record<ParkedName, { readonly parked: Handing; readonly retried: Handing }>> = {
+    refund: { parked: refundMoves, retried: refundMoves },
+    dispute: { parked: lateMoneyMoves, retried: lateMoneyMoves },
+    notification: {
+      parked({ entity }, event) {
         retellings.end(entity);
         return end(entity, event);
-      case 'purchase':
+      },
+      // What is open by itself was never given up.
+      retried: ({ entity, transaction_id }, event) => (notifications.has(entity) ? [] : ask(entity, transaction_id, event)),
+    },
+    purchase: {
+      parked({ entity, step }) {
         // Given up just as the provider's word came: the gifts are to be issued all the same.
         if (step === 'charge' && purchases.get(entity)?.work?.stage === 'charged') return [{ do: 'issue', transactionId: entity }];
         // With the purchase goes the telling of its receivers: it can't be done without it.
         for (const [giftId, work] of notifications) if (work.transactionId === entity) notifications.delete(giftId);
         close(entity);
         return [];
-      default:
-        return name satisfies never, [];
-    }
+      },
+      retried: ({ entity, step }, event) => (purchases.has(entity) ? [] : wait(entity, event, step)),
+    },
   };
 
-  const retried = ({ entity, transaction_id, step, times }: WorkRetried['data'], event: RecordedEvent): readonly Intent[] => {
+  const handed = (how: 'parked' | 'retried', name: ParkedName, work: GivenUp, event: RecordedEvent): readonly Intent[] =>
+    (LATE_MONEY_STEPS.has(work.step) ? lateMoneyMoves : handings[name][how])(work, event);
+
+  const parked = (work: WorkParked['data'], event: RecordedEvent): readonly Intent[] => {
     const name = parkedNameOf(event.stream);
     if (name === undefined) return [];
-    parkings.set(parkedId(name, entity), times);
-    if (LATE_MONEY_STEPS.has(step)) return moveLate(transaction_id, event);
-    switch (name) {
-      case 'refund':
-        return moveRefund(entity, transaction_id, event);
-      case 'dispute':
-        return moveLate(transaction_id, event);
-      // What is open by itself was never given up.
-      case 'notification':
-        return notifications.has(entity) ? [] : ask(entity, transaction_id, event);
-      case 'purchase':
-        return purchases.has(entity) ? [] : wait(entity, event, step);
-      default:
-        return name satisfies never, [];
-    }
+    forgetParking(name, work.entity);
+    return handed('parked', name, work, event);
+  };
+
+  const retried = (work: WorkRetried['data'], event: RecordedEvent): readonly Intent[] => {
+    const name = parkedNameOf(event.stream);
+    if (name === undefined) return [];
+    parkings.set(parkedId(name, work.entity), work.times);
+    return handed('retried', name, work, event);
   };
 
   const ask = (giftId: string, transactionId: string, event: RecordedEvent): readonly Intent[] =>
