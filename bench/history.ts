@@ -3,8 +3,8 @@
  * Gifts are picked at random, so that nothing of them is in any memory of ours. `--gifts=N` makes a log of so many gifts (3.66 events each).
  */
 import { parseArgs } from 'node:util';
-import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore.js';
-import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore.js';
+import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/eventStore.js';
+import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readStore.js';
 import { ALL_RELATIONS, giftThen } from '../src/api/ops/giftThen.js';
 import { eventView } from '../src/audit/eventView.js';
 import { giftHistory, namedGifts } from '../src/audit/giftHistory.js';

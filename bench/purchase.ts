@@ -7,7 +7,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore.js';
+import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/eventStore.js';
 import { buyer, importCatalogue, scratch, tokensOf } from './support/data.js';
 import { load, type SentRequest } from './support/load.js';
 import { median, table } from './support/report.js';

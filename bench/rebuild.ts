@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore.js';
+import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readStore.js';
 import { yieldProcessor } from '../src/cli/priority.js';
 import { sameVersion } from '../src/projections/builds.js';
 import { gifts } from '../src/projections/gifts.js';

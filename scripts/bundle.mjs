@@ -13,9 +13,9 @@ const STARTED = [
   'cli/gift',
   'demo/demo',
   'keys',
-  'adapters/embedded/eventStoreWorker',
-  'adapters/embedded/readStoreWorker',
-  'adapters/embedded/readStoreLookupWorker',
+  'adapters/embedded/eventStore/eventStoreWorker',
+  'adapters/embedded/readStore/readStoreWorker',
+  'adapters/embedded/readStore/readStoreLookupWorker',
 ];
 
 /**

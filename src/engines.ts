@@ -1,11 +1,12 @@
 /** The engines that the settings choose. The clients of servers are large: each is loaded only where its server is named. */
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { openEmbeddedBus } from './adapters/embedded/bus.js';
-import { openEmbeddedEventStore } from './adapters/embedded/eventStore.js';
-import { openEmbeddedReadStore } from './adapters/embedded/readStore.js';
-import { READ_STORE_FILE } from './adapters/embedded/readStoreFile.js';
+import { openEmbeddedBus } from './adapters/embedded/bus/bus.js';
+import { openEmbeddedEventStore } from './adapters/embedded/eventStore/eventStore.js';
+import { READ_STORE_FILE } from './adapters/embedded/readStore/file.js';
+import { openEmbeddedReadStore } from './adapters/embedded/readStore/readStore.js';
 import { EngineError } from './adapters/engineError.js';
+import type { Resources } from './async/resources.js';
 import type { Config } from './config.js';
 import { makeDataDir } from './dataDir.js';
 import type { Bus } from './ports/bus.js';
@@ -13,7 +14,6 @@ import type { EventStore } from './ports/eventStore.js';
 import type { ReadStore } from './ports/readStore.js';
 import { UnavailableError } from './ports/unavailable.js';
 import { lostWitness } from './projections/witness.js';
-import type { Resources } from './async/resources.js';
 import { upToDateEvents } from './upToDateEvents.js';
 
 /** The engines of one process. */
@@ -50,7 +50,7 @@ export async function openStoredEvents({ dataDir, eventStoreUrl }: Pick<EngineSe
  * @throws DataFileError when its file is foreign or damaged; EngineError when its server can't be used, or it was filled from another log or from more of this one
  */
 export async function openReadStore({ dataDir: dir, mongodbUrl: url }: Pick<EngineSettings, 'dataDir' | 'mongodbUrl'>, events: Pick<EventStore, 'logId' | 'read'>, logger?: Logger): Promise<ReadStore> {
-  const store = url === undefined ? await openEmbeddedReadStore({ dir, logger }) : await (await import('./adapters/mongodb.js')).openMongoReadStore({ url, logger });
+  const store = url === undefined ? await openEmbeddedReadStore({ dir, logger }) : await (await import('./adapters/mongodb/readStore.js')).openMongoReadStore({ url, logger });
   const foreign = await foreignTo(store, events).catch(async (error: unknown) => {
     if (error instanceof UnavailableError) return undefined;
     await store.close();
@@ -79,7 +79,7 @@ export async function openEngines(config: EngineSettings, logger: Logger, open: 
   const store = open.add(await openReadStore(config, events, logger), (one) => one.close());
   const onError = (err: unknown): void => logger.warn({ err }, 'the bus met an error');
   const bus = open.add(
-    natsUrl === undefined ? await openEmbeddedBus({ dir, onError }) : await (await import('./adapters/nats.js')).openNatsBus({ url: natsUrl, logId: events.logId, onError }),
+    natsUrl === undefined ? await openEmbeddedBus({ dir, onError }) : await (await import('./adapters/nats/bus.js')).openNatsBus({ url: natsUrl, logId: events.logId, onError }),
     (one) => one.close(),
   );
   return { events, store, bus };

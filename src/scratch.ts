@@ -1,15 +1,15 @@
 /** Read stores for a short time: a verification's copy is made beside what serves, in files of its own, so that neither waits for the other. */
 import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { EngineError } from './adapters/engineError.js';
 import { type FileLock, openFileLock } from './adapters/embedded/fileLock.js';
-import { openEmbeddedReadStore } from './adapters/embedded/readStore.js';
-import { READ_STORE_FILE } from './adapters/embedded/readStoreFile.js';
+import { READ_STORE_FILE } from './adapters/embedded/readStore/file.js';
+import { openEmbeddedReadStore } from './adapters/embedded/readStore/readStore.js';
 import { unavailableOf } from './adapters/embedded/sqlite.js';
+import { EngineError } from './adapters/engineError.js';
+import { resources } from './async/resources.js';
 import { makeDataDir } from './dataDir.js';
 import type { ReadStore } from './ports/readStore.js';
 import { UnavailableError } from './ports/unavailable.js';
-import { resources } from './async/resources.js';
 
 const PREFIX = 'verify-';
 /** Whoever makes a copy holds this lock in its folder, for as long as it lives. */

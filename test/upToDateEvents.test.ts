@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore.js';
+import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/eventStore.js';
 import { recordable } from '../src/commands/context.js';
 import { giftStream } from '../src/domain/gift.js';
 import type { Upcasters } from '../src/domain/upcasters.js';

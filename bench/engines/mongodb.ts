@@ -1,5 +1,5 @@
 /** The read store on MongoDB beside the bare client: batches written, getMany, get. */
-import { openMongoReadStore } from '../../src/adapters/mongodb.js';
+import { openMongoReadStore } from '../../src/adapters/mongodb/readStore.js';
 import type { CollectionSpec, StoredDocument } from '../../src/ports/readStore.js';
 import { contractServer, newDatabase } from '../../test/support/mongoServer.js';
 import { type Arena, inFlight } from '../support/contest.js';

@@ -1,7 +1,7 @@
 /** The bus on NATS beside the bare client: requests answered by another connection, and messages published. */
 import { randomUUID } from 'node:crypto';
 import { connect } from 'nats';
-import { openNatsBus } from '../../src/adapters/nats.js';
+import { openNatsBus } from '../../src/adapters/nats/bus.js';
 import { startNats } from '../../test/support/natsServer.js';
 import { type Arena, inFlight } from '../support/contest.js';
 

@@ -3,7 +3,7 @@
  * half of the gifts redeemed some time later, a tenth unredeemed again. The same options give the same history.
  */
 import { mkdirSync } from 'node:fs';
-import { eventLogFile, openEventLog } from '../../src/adapters/embedded/eventStoreLog.js';
+import { eventLogFile, openEventLog } from '../../src/adapters/embedded/eventStore/log.js';
 import { giftStream, type GiftEvent } from '../../src/domain/gift.js';
 import { notificationStream, type NotificationEvent } from '../../src/domain/notification.js';
 import { issueGifts, transactionStream, type GiftsPurchased, type PurchaseEvent, type PurchaseReceiver } from '../../src/domain/purchase.js';

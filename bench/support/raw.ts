@@ -1,8 +1,8 @@
 /** What filling read models can't do without, each by itself: reading the log, and writing the same documents. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
-import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
+import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
 import { MAX_BATCH_DOCUMENTS, type CollectionSpec, type ReadStore, type StoredDocument } from '../../src/ports/readStore.js';
 
 /** Writes under way at once, so that the store's thread never waits. */

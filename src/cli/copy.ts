@@ -1,10 +1,10 @@
 /** `gift copy --from … --to …`: brings a whole event log into another engine (decisions 11). */
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
+import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
+import { resources } from '../async/resources.js';
 import { CopyInterruptedError, type CopyProgress, CopyRefusedError, copyLog } from '../commands/copyLog.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { resources } from '../async/resources.js';
 import { hasEventLog } from './dataFolder.js';
 import { recordTaking } from './exports.js';
 import { jsonLine } from './output.js';

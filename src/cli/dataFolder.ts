@@ -1,6 +1,6 @@
 /** What stands in a data folder, for subcommands that look before they open anything: a folder that may not be looked into is not taken for an empty one. */
 import { readdirSync, statSync } from 'node:fs';
-import { eventLogFile } from '../adapters/embedded/eventStoreLog.js';
+import { eventLogFile } from '../adapters/embedded/eventStore/log.js';
 import { CommandFailure } from './terminal.js';
 
 /** Whether it holds an event log. @throws CommandFailure where this user may not look */

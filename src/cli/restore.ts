@@ -2,8 +2,8 @@
 import { existsSync, rmdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
-import { placeEventLog, prepareEventLog } from '../adapters/embedded/eventStorePlace.js';
+import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
+import { placeEventLog, prepareEventLog } from '../adapters/embedded/eventStore/place.js';
 import { currentTime } from '../clock.js';
 import { type Backup, BackupDamagedError, checkBackup } from '../commands/backup/backupFile.js';
 import { restoreLog } from '../commands/backup/restoreLog.js';

@@ -6,8 +6,9 @@ import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openEmbeddedEventStore } from '../adapters/embedded/eventStore.js';
+import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
 import { type App, startApp } from '../app.js';
+import { resources } from '../async/resources.js';
 import { currentTime } from '../clock.js';
 import { importCatalogue } from '../commands/import/importCatalogue.js';
 import { type Config, loadConfig } from '../config.js';
@@ -17,7 +18,6 @@ import { loadKeys } from '../keys.js';
 import { createLogger } from '../logging/logger.js';
 import { PACKAGE_ROOT } from '../packageRoot.js';
 import type { EventStore } from '../ports/eventStore.js';
-import { resources } from '../async/resources.js';
 import { startFailure } from '../startFailure.js';
 import { demoClient } from './console.js';
 import { type Told, walkThrough } from './walkThrough.js';

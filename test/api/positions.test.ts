@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
-import { isPosition } from '../../src/adapters/embedded/eventStoreLog.js';
+import { isPosition } from '../../src/adapters/embedded/eventStore/log.js';
 import { positionGate, waitUntilShown } from '../../src/api/positions.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 

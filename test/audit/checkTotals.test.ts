@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import { type TotalsCheck, checkTotals } from '../../src/audit/checkTotals.js';
 import { logRange } from '../../src/audit/range.js';
 import { timeZone } from '../../src/audit/times.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { generateHistory } from '../../bench/support/history.js';
-import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import { positionAt } from '../../src/audit/positionAt.js';
 import type { EventStore, NewEvent } from '../../src/ports/eventStore.js';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { generateHistory } from '../../bench/support/history.js';
-import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import { logRange, readRange } from '../../src/audit/range.js';
 import { readRedemptions, type RedemptionRecord } from '../../src/audit/redemptions.js';
 import { timeZone } from '../../src/audit/times.js';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { eventLogFile, openEventLog } from '../../src/adapters/embedded/eventStoreLog.js';
+import { eventLogFile, openEventLog } from '../../src/adapters/embedded/eventStore/log.js';
 import { GIFT } from '../support/programs.js';
 
 const REDEEMED = 100_000;

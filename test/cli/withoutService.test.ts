@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
 import { type Ran, gift } from '../support/cli.js';
 import { buy, redeem } from '../support/giftFlow.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
+import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
 import { gifts } from '../../src/projections/gifts.js';
 import { collectionOf } from '../../src/projections/projection.js';
 import { untilReady } from '../support/service.js';

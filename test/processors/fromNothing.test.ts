@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
-import { READ_STORE_FILE } from '../../src/adapters/embedded/readStoreFile.js';
+import { READ_STORE_FILE } from '../../src/adapters/embedded/readStore/file.js';
 import { inParallel } from '../../src/async/inParallel.js';
 import type { TestEngines } from '../support/engines.js';
 import { purchaseOf } from '../support/giftFlow.js';

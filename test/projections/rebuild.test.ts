@@ -1,18 +1,18 @@
-import { suite } from 'uvu';
-import * as assert from 'uvu/assert';
-import fc from 'fast-check';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { generateHistory, type HistoryOptions } from '../../bench/support/history.js';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
+import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
 import { fold } from '../../src/domain/decider.js';
 import { giftAggregate, giftStream } from '../../src/domain/gift.js';
-import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
-import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
 import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
 import { collectionOf } from '../../src/projections/projection.js';
 import { startProjector } from '../../src/projections/projector.js';
 import { transactions } from '../../src/projections/transactions.js';
-import { generateHistory, type HistoryOptions } from '../../bench/support/history.js';
 import { append, buy, contents, installation, newEvent, redeem, settled, silent, type Bought, type Installation } from '../support/projecting.js';
 
 const test = suite('rebuilding');

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
+import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
+import { voucherCodeStream } from '../../src/domain/voucherCode.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { collectionOf } from '../../src/projections/projection.js';
 import { openReadModel } from '../../src/projections/readModel.js';
 import { type VoucherCodeDocument, codesOfGift, freeCodes, hasPool, voucherCodesProjection } from '../../src/projections/voucherCodes.js';
-import { voucherCodeStream } from '../../src/domain/voucherCode.js';
 import { testHash } from '../support/importFile.js';
 import { memoryEvents } from '../support/memoryEvents.js';
 

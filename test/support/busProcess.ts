@@ -2,8 +2,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { openEmbeddedBus } from '../../src/adapters/embedded/bus.js';
-import { openNatsBus } from '../../src/adapters/nats.js';
+import { openEmbeddedBus } from '../../src/adapters/embedded/bus/bus.js';
+import { openNatsBus } from '../../src/adapters/nats/bus.js';
 import { type Bus, DeadlineError, NoRespondersError, RemoteError, type Unsubscribe } from '../../src/ports/bus.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 

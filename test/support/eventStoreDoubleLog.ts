@@ -1,5 +1,5 @@
 /** The log behind the double: an embedded event store, with what EventStoreDB has beyond the port (deletions, events of any kind, positions with gaps). */
-import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import type { EventMetadata, EventStore, NewEvent, RecordedEvent } from '../../src/ports/eventStore.js';
 import { ConflictError } from '../../src/ports/eventStore.js';
 

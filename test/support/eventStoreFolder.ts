@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
-import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
 
 /** A data folder of a test's own. */
 export interface Folder {

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore.js';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import type { Appended, EventStore, ExpectedRevision, NewEvent } from '../../src/ports/eventStore.js';
 import { events } from './eventStoreEvents.js';
 

@@ -1,7 +1,7 @@
 /** An event log in memory, for tests of what stands above the port. It keeps the port's promises on appends and reads; it does not follow. */
 import { randomUUID } from 'node:crypto';
+import { isPosition } from '../../src/adapters/embedded/eventStore/log.js';
 import { matcherOf } from '../../src/adapters/eventMatcher.js';
-import { isPosition } from '../../src/adapters/embedded/eventStoreLog.js';
 import { type DomainEvent } from '../../src/domain/decider.js';
 import { ConflictError, type EventStore, LogSealedError, type NewEvent, type RecordedEvent } from '../../src/ports/eventStore.js';
 

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Sqlite } from '../../src/adapters/embedded/driver.js';
-import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
-import { READ_STORE_FILE } from '../../src/adapters/embedded/readStoreFile.js';
-import { layoutOf } from '../../src/adapters/embedded/readStoreLayout.js';
+import { READ_STORE_FILE } from '../../src/adapters/embedded/readStore/file.js';
+import { layoutOf } from '../../src/adapters/embedded/readStore/layout.js';
+import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import type { ReadStoreFixture } from './readStoreDocuments.js';
 

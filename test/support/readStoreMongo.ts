@@ -1,6 +1,6 @@
 import { MongoClient } from 'mongodb';
-import { openMongoReadStore } from '../../src/adapters/mongodb.js';
 import { type MongoDocument, layoutOf } from '../../src/adapters/mongodb/layout.js';
+import { openMongoReadStore } from '../../src/adapters/mongodb/readStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import type { ReadStoreFixture } from './readStoreDocuments.js';
 

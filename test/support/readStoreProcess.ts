@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
+import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
 import type { CollectionSpec } from '../../src/ports/readStore.js';
 import { at, batch, doc } from './readStoreDocuments.js';
 

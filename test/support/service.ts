@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pino from 'pino';
-import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore.js';
+import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
 import { type AppOptions, startApp } from '../../src/app.js';
 import { type ImportReport, importCatalogue } from '../../src/commands/import/importCatalogue.js';
 import { type Config, loadConfig } from '../../src/config.js';
 import { type KeyedHash, keyedHash } from '../../src/domain/keyedHash.js';
-import { loadKeys } from '../../src/keys.js';
 import { openEventStore } from '../../src/engines.js';
+import { loadKeys } from '../../src/keys.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { type TestEngines, openTestEngines } from './engines.js';
@@ -119,7 +119,7 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
     ask,
     clientToken,
     userToken: (user, client = 'app') => remembered(`user ${user} ${client}`, () => userTokenOf(running.url, user, clientToken(client))),
-    openStore: async () => (config.mongodbUrl === undefined ? openEmbeddedReadStore({ dir: dataDir }) : (await import('../../src/adapters/mongodb.js')).openMongoReadStore({ url: config.mongodbUrl })),
+    openStore: async () => (config.mongodbUrl === undefined ? openEmbeddedReadStore({ dir: dataDir }) : (await import('../../src/adapters/mongodb/readStore.js')).openMongoReadStore({ url: config.mongodbUrl })),
     import: importMore,
     async close() {
       await running.close();

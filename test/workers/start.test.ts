@@ -1,16 +1,16 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openEmbeddedBus } from '../../src/adapters/embedded/bus/bus.js';
 import { NoRespondersError, RemoteError } from '../../src/ports/bus.js';
 import { checks, MalformedMessageError, SUBJECTS } from '../../src/workers/messages.js';
 import { startWorkers } from '../../src/workers/start.js';
 import { NotNowError, RefusedError, TroubleError } from '../../src/workers/trouble.js';
 import { memoryRecords } from '../support/memoryRecords.js';
-import { openEmbeddedBus } from '../../src/adapters/embedded/bus.js';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 
 const test = suite('workers');
 

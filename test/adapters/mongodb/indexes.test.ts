@@ -2,12 +2,12 @@ import type { Document } from 'mongodb';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { EngineError } from '../../../src/adapters/engineError.js';
-import { openMongoReadStore } from '../../../src/adapters/mongodb.js';
 import { layoutOf } from '../../../src/adapters/mongodb/layout.js';
 import { filterOf, sortOf } from '../../../src/adapters/mongodb/query.js';
+import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import type { Query, ReadStore } from '../../../src/ports/readStore.js';
-import { at, batch, doc, idsOf, newCollection, rejectionOf } from '../../support/readStoreDocuments.js';
 import { type TestDatabase, contractServer, mongoMissing, newDatabase } from '../../support/mongoServer.js';
+import { at, batch, doc, idsOf, newCollection, rejectionOf } from '../../support/readStoreDocuments.js';
 
 const given = (process.env['TEST_MONGODB_URL'] ?? '') !== '';
 const missing = given ? undefined : mongoMissing();

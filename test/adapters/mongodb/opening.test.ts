@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { EngineError } from '../../../src/adapters/engineError.js';
-import { openMongoReadStore } from '../../../src/adapters/mongodb.js';
 import { addressOf, engineErrorOf } from '../../../src/adapters/mongodb/address.js';
+import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import { HELLO, openedWell, startFakeMongo } from '../../support/fakeMongo.js';
-import { freePort } from '../../support/serverProcess.js';
 import { rejectionOf } from '../../support/readStoreDocuments.js';
+import { freePort } from '../../support/serverProcess.js';
 
 const test = suite('MongoDB: opening');
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openMongoReadStore } from '../../../src/adapters/mongodb.js';
 import { LateError } from '../../../src/adapters/mongodb/failures.js';
 import { BULK_MS } from '../../../src/adapters/mongodb/link.js';
+import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type MongoServer, mongoMissing, startMongo } from '../../support/mongoServer.js';

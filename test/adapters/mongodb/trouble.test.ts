@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Document } from 'mongodb';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openMongoReadStore } from '../../../src/adapters/mongodb.js';
+import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { openedWell, startFakeMongo } from '../../support/fakeMongo.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore.js';
+import { openEmbeddedReadStore } from '../../../src/adapters/embedded/readStore/readStore.js';
 import { accessTokens } from '../../../src/api/auth/accessTokens.js';
 import { type Sessions, type TokenPair, sessions } from '../../../src/api/auth/sessions.js';
 import { throttle } from '../../../src/api/auth/throttle.js';

@@ -1,0 +1,96 @@
+/** A socket between two processes of the embedded bus, as frames. */
+import type { Socket } from 'node:net';
+import { encodeFrame, type Frame, frameReader } from './frames.js';
+
+/** A peer that takes nothing for so long is cut off: what it holds up goes on without it, and it joins again when it can. */
+const STALL_MS = 5_000;
+
+/** One connection. */
+export interface Connection {
+  send(frame: Frame): void;
+  /** Resolves when the other side has taken what waits for it, or is gone; `undefined` while little waits. */
+  congested(): Promise<void> | undefined;
+  /** Reads nothing more until then. */
+  hold(until: Promise<void>): void;
+  /** Sends what waits and closes. */
+  end(): Promise<void>;
+}
+
+/** What a connection tells. */
+export interface ConnectionEvents {
+  readonly onFrame: (frame: Frame) => void;
+  /** Once, however it ended. */
+  readonly onClose: () => void;
+  /** Frames that make no sense; what ended the connection. */
+  readonly onError: (error: Error) => void;
+}
+
+/** Speaks frames on a connected socket. `stallMs`: how long the other side may take nothing. */
+export function openConnection(socket: Socket, { onFrame, onClose, onError }: ConnectionEvents, stallMs = STALL_MS): Connection {
+  const reader = frameReader(onError);
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  let draining: Promise<void> | undefined;
+  let corked = false;
+  let holds = 0;
+
+  socket.on('data', (chunk: Buffer) => {
+    try {
+      for (const frame of reader.read(chunk)) onFrame(frame);
+    } catch (error) {
+      socket.destroy(error as Error);
+    }
+  });
+  socket.on('error', onError);
+  void closed.then(onClose);
+
+  /** Frames of one turn leave in one system call. */
+  const gather = (): void => {
+    if (corked) return;
+    corked = true;
+    socket.cork();
+    process.nextTick(() => {
+      corked = false;
+      socket.uncork();
+    });
+  };
+
+  return {
+    send(frame) {
+      if (socket.destroyed || socket.writableEnded) return;
+      gather();
+      socket.write(encodeFrame(frame));
+    },
+
+    congested() {
+      if (!socket.writableNeedDrain || socket.destroyed) return undefined;
+      draining ??= new Promise<void>((resolve) => {
+        const stalled = setTimeout(() => socket.destroy(new Error('a process on the bus takes no messages')), stallMs);
+        const done = (): void => {
+          clearTimeout(stalled);
+          socket.off('drain', done);
+          socket.off('close', done);
+          draining = undefined;
+          resolve();
+        };
+        socket.once('drain', done);
+        socket.once('close', done);
+      });
+      return draining;
+    },
+
+    hold(until) {
+      holds++;
+      socket.pause();
+      void until.then(() => {
+        if (--holds === 0) socket.resume();
+      });
+    },
+
+    async end() {
+      socket.end();
+      const late = setTimeout(() => socket.destroy(), 1_000);
+      await closed;
+      clearTimeout(late);
+    },
+  };
+}

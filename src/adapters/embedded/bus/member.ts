@@ -1,0 +1,263 @@
+/** One process's end of the embedded bus: its handlers, its open requests, whatever way its frames go at the moment. */
+import { within } from '../../../async/within.js';
+import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../../ports/bus.js';
+import { UnavailableError } from '../../../ports/unavailable.js';
+import { bodyOf, checkSubject, payloadOf } from '../../busPayload.js';
+import type { Frame, Header } from './frames.js';
+
+const DRAIN_MS = 5_000;
+const PING_MS = 1_000;
+
+/** The way to the hub. */
+export interface Link {
+  send(frame: Frame): void;
+  /** Resolves when there is room again; `undefined` while there is. */
+  congested(): Promise<void> | undefined;
+}
+
+/** The member. The port's methods, and what carries it. */
+export interface Member {
+  readonly request: Bus['request'];
+  readonly serve: Bus['serve'];
+  readonly publish: Bus['publish'];
+  readonly subscribe: Bus['subscribe'];
+  readonly ping: Bus['ping'];
+  /** There is a way now: everything served and listened to is announced on it. */
+  attach(link: Link): void;
+  /** The way is lost: open requests that went along it end as unavailable, with an unknown outcome. */
+  detach(): void;
+  /** A frame for this member. */
+  readonly receive: (frame: Frame) => void;
+  /** Takes nothing new, lets running handlers finish (at most 5 s), ends open requests. */
+  close(): Promise<void>;
+}
+
+type Handler = (payload: unknown) => Promise<object>;
+type Listener = (payload: unknown) => void;
+
+interface Open {
+  readonly subject: string;
+  sent: boolean;
+  settle(outcome: { body: string } | Error): void;
+}
+
+const NOTHING = '';
+
+/** A member without a way yet. `onError`: what handlers of published messages throw, and what makes no sense. */
+export function openMember(onError: (error: unknown) => void): Member {
+  const services = new Map<string, Map<string, Handler[]>>();
+  const listeners = new Map<string, Set<Listener>>();
+  const open = new Map<number, Open>();
+  const running = new Set<Promise<void>>();
+  let link: Link | undefined;
+  let linked = deferred<Link>();
+  let lastId = 0;
+  let closing = false;
+
+  const tell = (header: Header, body = NOTHING): void => link?.send({ header, body });
+
+  /** The way, once there is one with room. */
+  const passage = async (): Promise<Link> => {
+    for (;;) {
+      const way = link ?? (await linked.promise);
+      const wait = way.congested();
+      if (wait === undefined && way === link) return way;
+      await wait;
+    }
+  };
+
+  const ask = (subject: string, header: (id: number) => Header, body: string, timeoutMs: number): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const id = ++lastId;
+      const timer = setTimeout(() => {
+        if (entry.sent) tell({ t: 'drop', i: id });
+        entry.settle(entry.sent ? new DeadlineError(subject, timeoutMs) : new UnavailableError('no connection to the bus'));
+      }, timeoutMs);
+      const entry: Open = {
+        subject,
+        sent: false,
+        settle(outcome) {
+          clearTimeout(timer);
+          open.delete(id);
+          if (outcome instanceof Error) reject(outcome);
+          else resolve(outcome.body);
+        },
+      };
+      open.set(id, entry);
+      const send = (way: Link): void => {
+        if (!open.has(id)) return;
+        entry.sent = true;
+        way.send({ header: header(id), body });
+      };
+      if (link !== undefined && link.congested() === undefined) send(link);
+      else void passage().then(send);
+    });
+
+  /**
+   * Resolves when the hub has taken all that was said before, or the way is lost (then it is announced anew on the next). A hub that is too busy to say so for a
+   * while takes it all the same, in its turn: no process need fail for that.
+   */
+  const taken = async (): Promise<void> => {
+    if (link === undefined) return;
+    try {
+      await ask('ping', (i) => ({ t: 'ping', i }), NOTHING, PING_MS);
+    } catch (error) {
+      if (!(error instanceof UnavailableError || error instanceof DeadlineError)) throw error;
+    }
+  };
+
+  /** What somebody sent, told of once where it makes no sense. */
+  const received = (body: string, subject: string): unknown => {
+    try {
+      return payloadOf(body, subject);
+    } catch (error) {
+      onError(error);
+      throw error;
+    }
+  };
+
+  const answerTo = async ({ i: id, s: subject }: Extract<Header, { t: 'ask' }>, handler: Handler, body: string): Promise<void> => {
+    try {
+      tell({ t: 'rep', i: id }, bodyOf(await handler(received(body, subject))));
+    } catch (error) {
+      tell({ t: 'err', i: id, m: error instanceof Error ? error.message : String(error) });
+    }
+  };
+
+  const asked = (header: Extract<Header, { t: 'ask' }>, body: string): void => {
+    const handlers = services.get(header.s)?.get(header.q);
+    const handler = handlers?.shift();
+    if (handlers === undefined || handler === undefined) return tell({ t: 'none', i: header.i });
+    handlers.push(handler);
+    const run: Promise<void> = answerTo(header, handler, body).finally(() => running.delete(run));
+    running.add(run);
+  };
+
+  const heard = (subject: string, body: string): void => {
+    for (const listener of listeners.get(subject) ?? []) {
+      try {
+        listener(payloadOf(body, subject));
+      } catch (error) {
+        onError(error);
+      }
+    }
+  };
+
+  const refuseWhenClosed = (): void => {
+    if (closing) throw new UnavailableError('the bus is closed');
+  };
+
+  return {
+    async request<R>(subject: string, payload: object, { timeoutMs }: { timeoutMs: number }): Promise<R> {
+      refuseWhenClosed();
+      checkSubject(subject);
+      return payloadOf(await ask(subject, (i) => ({ t: 'req', i, s: subject }), bodyOf(payload), timeoutMs), subject) as R;
+    },
+
+    async serve(subject, queue, handler) {
+      refuseWhenClosed();
+      checkSubject(subject);
+      checkSubject(queue);
+      const queues = services.get(subject) ?? new Map<string, Handler[]>();
+      const handlers = queues.get(queue) ?? [];
+      const own = (payload: unknown): Promise<object> => handler(payload as never);
+      services.set(subject, queues.set(queue, handlers));
+      if (handlers.push(own) === 1) tell({ t: 'serve', s: subject, q: queue });
+      await taken();
+      return async () => {
+        const at = handlers.indexOf(own);
+        if (at < 0) return;
+        handlers.splice(at, 1);
+        if (handlers.length > 0) return;
+        queues.delete(queue);
+        tell({ t: 'unserve', s: subject, q: queue });
+        await taken();
+      };
+    },
+
+    async publish(subject, payload) {
+      refuseWhenClosed();
+      checkSubject(subject);
+      const body = bodyOf(payload);
+      const way = link !== undefined && link.congested() === undefined ? link : await within(passage(), PING_MS, () => undefined);
+      if (way === undefined) throw new UnavailableError('no connection to the bus');
+      way.send({ header: { t: 'pub', s: subject }, body });
+    },
+
+    async subscribe(subject, handler) {
+      refuseWhenClosed();
+      checkSubject(subject);
+      const own = (payload: unknown): void => handler(payload as never);
+      const present = listeners.get(subject) ?? new Set();
+      listeners.set(subject, present.add(own));
+      if (present.size === 1) tell({ t: 'sub', s: subject });
+      await taken();
+      return async () => {
+        if (!present.delete(own) || present.size > 0) return;
+        listeners.delete(subject);
+        tell({ t: 'unsub', s: subject });
+        await taken();
+      };
+    },
+
+    async ping() {
+      refuseWhenClosed();
+      if (link === undefined) throw new UnavailableError('no connection to the bus');
+      await ask('ping', (i) => ({ t: 'ping', i }), NOTHING, PING_MS);
+    },
+
+    attach(way) {
+      link = way;
+      for (const [subject, queues] of services) for (const queue of queues.keys()) tell({ t: 'serve', s: subject, q: queue });
+      for (const subject of listeners.keys()) tell({ t: 'sub', s: subject });
+      linked.resolve(way);
+    },
+
+    detach() {
+      link = undefined;
+      linked = deferred();
+      for (const entry of open.values()) {
+        if (entry.sent) entry.settle(new UnavailableError('the bus lost its connection', { outcomeUnknown: true }));
+      }
+    },
+
+    receive({ header, body }) {
+      if (header.t === 'ask') return asked(header, body);
+      if (header.t === 'pub') return heard(header.s, body);
+      const entry = 'i' in header ? open.get(header.i) : undefined;
+      switch (header.t) {
+        case 'rep':
+        case 'pong':
+          return entry?.settle({ body });
+        case 'err':
+          return entry?.settle(new RemoteError(header.m));
+        case 'none':
+          return entry?.settle(new NoRespondersError(entry.subject));
+        case 'gone':
+          return entry?.settle(new UnavailableError('the process that was asked is gone', { outcomeUnknown: true }));
+        default:
+          return onError(new Error(`a bus frame that only the hub takes: ${header.t}`));
+      }
+    },
+
+    async close() {
+      if (closing) return;
+      closing = true;
+      for (const [subject, queues] of services) for (const queue of queues.keys()) tell({ t: 'unserve', s: subject, q: queue });
+      for (const subject of listeners.keys()) tell({ t: 'unsub', s: subject });
+      services.clear();
+      listeners.clear();
+      await within(Promise.all(running), DRAIN_MS, () => undefined);
+      for (const entry of open.values()) entry.settle(new UnavailableError('the bus is closed', { outcomeUnknown: entry.sent }));
+    },
+  };
+}
+
+/** A promise and its resolution. */
+function deferred<T>(): { readonly promise: Promise<T>; readonly resolve: (value: T) => void } {
+  let resolve: (value: T) => void = () => undefined;
+  const promise = new Promise<T>((done) => {
+    resolve = done;
+  });
+  return { promise, resolve };
+}

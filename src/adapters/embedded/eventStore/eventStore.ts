@@ -1,0 +1,154 @@
+/** The event store of one machine: a file `events.db` in the data folder, which several processes may share. */
+import { statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Database } from 'better-sqlite3';
+import type { EventStore, RecordedEvent } from '../../../ports/eventStore.js';
+import { UnavailableError } from '../../../ports/unavailable.js';
+import { feed } from './feed.js';
+import { gather } from './gather.js';
+import { eventLogFile, isPosition, logIdOf, openEventLog, positionOf, refuseLostLog, sealEventLog, sealMark } from './log.js';
+import { eventReader } from './reader.js';
+import { recentEvents } from './recent.js';
+import { watchTail } from './tail.js';
+import { openEventWriter } from './writer.js';
+
+/** Of the log's pages this much is kept in memory, in KiB: the inner pages of its index, so that a stream is found with a read or two. */
+const CACHE_KIB = 16_000;
+
+/** Streams that are read in one turn: some 2 ms. */
+const STREAMS_AT_ONCE = 100;
+
+/** More positions than a log will ever have: a power of two, which halves evenly. */
+const POSITIONS = 2 ** 53;
+
+/** Where the log is. */
+export interface EmbeddedEventStoreOptions {
+  /** The data folder; made (mode 0700) when there is none. */
+  readonly dir: string;
+}
+
+/**
+ * Opens the log in a data folder, or begins a new one. Appends are written by a thread of their own, many at a time with one fsync; reads are
+ * made on this thread, in slices of a few ms.
+ * @throws DataFileError when the file is not a whole event log of this program, when it is gone while read models of one are there, or the folder can't be used; UnavailableError when the disk is full.
+ */
+export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions): Promise<EventStore> {
+  const file = eventLogFile(resolve(dir));
+  refuseLostLog(file);
+  const database = openEventLog(file, { readonly: true });
+  database.pragma(`cache_size = -${CACHE_KIB}`);
+  const logId = openedLogId(database, file);
+  const opened = statSync(file).ino;
+  const reader = eventReader(database, file);
+  const sealed = sealMark(database);
+  const tail = watchTail(() => reader.end());
+  const recent = recentEvents();
+  const writer = openEventWriter({ file, onStored: recent.add, onGrown: tail.grew });
+  let closing: Promise<void> | undefined;
+
+  function refuseWhenClosed(): void {
+    if (closing !== undefined) throw new UnavailableError('the event store is closed');
+  }
+
+  const readSlice = gather(
+    ({ stream, from, limit, into }: { readonly stream: string; readonly from: number; readonly limit: number; readonly into: RecordedEvent[] }) => {
+      refuseWhenClosed();
+      return reader.readStream(stream, from, limit, into);
+    },
+    { atOnce: STREAMS_AT_ONCE, around: (work) => (closed() ? work() : reader.together(work)) },
+  );
+
+  function closed(): boolean {
+    return closing !== undefined;
+  }
+
+  async function close(): Promise<void> {
+    tail.close();
+    await writer.close();
+    database.close();
+  }
+
+  return {
+    logId,
+    engine: 'embedded',
+    isPosition,
+
+    async append(stream, events, expected) {
+      refuseWhenClosed();
+      return writer.append(stream, events, expected);
+    },
+
+    async appendInOrder(appends) {
+      refuseWhenClosed();
+      await writer.appendInOrder(appends);
+    },
+
+    async read(stream, { from = 0, limit = Number.MAX_SAFE_INTEGER } = {}) {
+      refuseWhenClosed();
+      const events: RecordedEvent[] = [];
+      while (await readSlice({ stream, from: from + events.length, limit: limit - events.length, into: events }));
+      return events;
+    },
+
+    readAll(after, filter = {}, options = {}) {
+      refuseWhenClosed();
+      return feed(after, filter, options, { reader, closed });
+    },
+
+    follow(after, filter = {}, options = {}) {
+      refuseWhenClosed();
+      return feed(after, filter, options, { reader, tail, recent, closed });
+    },
+
+    async end() {
+      refuseWhenClosed();
+      const end = reader.end();
+      return end === 0 ? undefined : positionOf(end);
+    },
+
+    async positionAt(time) {
+      refuseWhenClosed();
+      const end = reader.end();
+      // The same halves whatever the log's end: times may fall from one event to the next, and one that has passed is to keep its place while the log grows.
+      let before = 0;
+      let later = POSITIONS;
+      while (later - before > 1) {
+        const middle = before + (later - before) / 2;
+        if (middle <= end && reader.timeAt(middle) <= time) before = middle;
+        else later = middle;
+      }
+      return before === 0 ? undefined : positionOf(before);
+    },
+
+    async seal() {
+      refuseWhenClosed();
+      sealEventLog(file);
+    },
+
+    async sealed() {
+      refuseWhenClosed();
+      return sealed();
+    },
+
+    async ping() {
+      refuseWhenClosed();
+      reader.end();
+      // What is appended to a file that has lost its name is gone at the next start.
+      if (statSync(file, { throwIfNoEntry: false })?.ino !== opened) throw new UnavailableError(`${file} is not the file that was opened: it was removed or replaced`, { told: 'its file was removed or replaced: what is appended is lost at the next start' });
+    },
+
+    async close() {
+      closing ??= close();
+      await closing;
+    },
+  };
+}
+
+function openedLogId(database: Database, file: string): string {
+  try {
+    return logIdOf(database, file);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}

@@ -1,0 +1,107 @@
+/** The event log's file: its schema, and how positions are written. */
+import { randomUUID } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Database } from 'better-sqlite3';
+import type { Position } from '../../../ports/eventStore.js';
+import { hasReadStore, READ_STORE_FILE } from '../readStore/file.js';
+import { DataFileError, openDatabase, unavailableOf } from '../sqlite.js';
+
+/** `GiEv`. */
+const APPLICATION_ID = 0x47_69_45_76;
+const SCHEMA_VERSION = 1;
+const POSITION_DIGITS = 16;
+const ZEROS = '0'.repeat(POSITION_DIGITS);
+
+/** Path of the event log in a data folder. */
+export function eventLogFile(dir: string): string {
+  return join(dir, 'events.db');
+}
+
+/**
+ * Refuses a folder that has read models but no event log: they were made from one, which is lost, and a new one must not pass for it.
+ * @throws DataFileError
+ */
+export function refuseLostLog(file: string): void {
+  // In this order: another process that makes both right now makes the log first.
+  if (!hasReadStore(dirname(file)) || !isEmpty(file) || !isEmpty(`${file}-wal`)) return;
+  throw new DataFileError(file, `is empty or gone, and ${READ_STORE_FILE} beside it was made from a log`, `restore the log from a backup (gift restore); to begin a new one, delete ${READ_STORE_FILE} with its -wal and -shm too`);
+}
+
+function isEmpty(file: string): boolean {
+  return (statSync(file, { throwIfNoEntry: false })?.size ?? 0) === 0;
+}
+
+/**
+ * Opens the event log, and makes it with a new log id when there is none.
+ * @throws DataFileError, UnavailableError as `openDatabase` does.
+ */
+export function openEventLog(file: string, mode: { readonly?: boolean; openElsewhere?: boolean }): Database {
+  return openDatabase(file, { kind: 'event log', applicationId: APPLICATION_ID, version: SCHEMA_VERSION, create, ...mode });
+}
+
+// What a filter looks at stands before data, so that rows passed over are not read whole. Positions are given out by us, one after the other:
+// a rolled back transaction leaves no gap.
+function create(database: Database): void {
+  database.exec(`
+    CREATE TABLE events (
+      position INTEGER PRIMARY KEY,
+      stream TEXT NOT NULL,
+      revision INTEGER NOT NULL,
+      type TEXT NOT NULL,
+      id TEXT NOT NULL,
+      at TEXT NOT NULL,
+      data TEXT NOT NULL,
+      metadata TEXT NOT NULL
+    );
+    CREATE UNIQUE INDEX events_of_stream ON events (stream, revision);
+    CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+  `);
+  database.prepare(`INSERT INTO meta (name, value) VALUES ('logId', ?)`).run(randomUUID());
+}
+
+/** The id the log was made with. @throws DataFileError when it has none. */
+export function logIdOf(database: Database, file: string): string {
+  const logId = database.prepare<[], string>(`SELECT value FROM meta WHERE name = 'logId'`).pluck().get();
+  if (logId === undefined) throw new DataFileError(file, 'has lost its log id', 'restore it from a backup');
+  return logId;
+}
+
+/** Whether the log is sealed, as the connection sees it: for an append, ask within its transaction. */
+export function sealMark(database: Database): () => boolean {
+  const mark = database.prepare<[], string>(`SELECT value FROM meta WHERE name = 'sealedAt'`).pluck();
+  return () => mark.get() !== undefined;
+}
+
+/**
+ * Seals the log for good, over a connection of its own; this thread must have the file open. Waits for the transaction under way.
+ * @throws UnavailableError, DataFileError
+ */
+export function sealEventLog(file: string): void {
+  const database = openEventLog(file, { openElsewhere: true });
+  try {
+    database.prepare(`INSERT OR IGNORE INTO meta (name, value) VALUES ('sealedAt', ?)`).run(new Date().toISOString());
+  } catch (error) {
+    throw unavailableOf(error, file);
+  } finally {
+    database.close();
+  }
+}
+
+/** 16 digits, so that byte order is log order. */
+export function positionOf(number: number): Position {
+  const digits = String(number);
+  return ZEROS.slice(digits.length) + digits;
+}
+
+/** Whether a text has the form of a position. */
+export function isPosition(text: string): boolean {
+  return /^[0-9]{16}$/.test(text);
+}
+
+/** The number in a position; 0, which comes before all events, for `undefined`. @throws RangeError when it is not a position of this engine. */
+export function numberOf(position: Position | undefined): number {
+  if (position === undefined) return 0;
+  if (!isPosition(position)) throw new RangeError(`not a position of the embedded event store: ${position}`);
+  return Number(position);
+}

@@ -1,0 +1,149 @@
+/** Reads of the event log on the main thread, each in slices short enough not to hold up anything else. */
+import type { Database, Statement } from 'better-sqlite3';
+import type { EventFilter, RecordedEvent } from '../../../ports/eventStore.js';
+import { METADATA, withMetadata } from '../../lazyMetadata.js';
+import { afterPrefix } from '../../prefix.js';
+import { DataFileError, unavailableOf, VALUE } from '../sqlite.js';
+import { positionOf } from './log.js';
+
+/** Texts of a slice end it when they reach so many characters (some 5 ms to parse). */
+const SLICE_SIZE = 1_000_000;
+/** Rows of a slice of one stream. */
+const STREAM_SLICE = 500;
+/** Nearly every stream is shorter: then its rows are had at once, which takes less than one by one. */
+const SHORT_STREAM = 8;
+
+/** An event as it stands in the file; data and metadata are JSON. */
+export type EventRow = readonly [position: number, stream: string, revision: number, type: string, id: string, at: string, data: string, metadata: string];
+
+const COLUMNS = 'position, stream, revision, type, id, at, data, metadata';
+
+/** A slice of the log. */
+export interface Slice {
+  readonly events: RecordedEvent[];
+  /** Number of the last position looked at. */
+  readonly through: number;
+  /** Characters of what was read. */
+  readonly size: number;
+}
+
+/** Looks at the events after `after` up to `through`, for at most `limit` that match. */
+export type Scan = (after: number, through: number, limit: number) => Slice;
+
+/** The event log as seen by one connection. Everything here throws UnavailableError and DataFileError. */
+export interface EventReader {
+  /** Number of the last position; 0 while the log is empty. */
+  end(): number;
+  /** The time of the event at a position, which must be there. */
+  timeAt(position: number): string;
+  /** Adds events of the stream from revision `from` on to `into`, at most `limit`. @returns whether there may be more. */
+  readStream(stream: string, from: number, limit: number, into: RecordedEvent[]): boolean;
+  /** All reads of `work` see the same state of the log: to begin and to end a snapshot takes longer than to read a short stream in it. */
+  together(work: () => void): void;
+  /** Prepares a scan. */
+  scan(filter: EventFilter): Scan;
+}
+
+/** Reads `file` through `database`. */
+export function eventReader(database: Database, file: string): EventReader {
+  const endOf = database.prepare<[], number>('SELECT coalesce(max(position), 0) FROM events').pluck();
+  const timeOf = database.prepare<[number], string>('SELECT at FROM events WHERE position = ?').pluck();
+  const stream = database
+    .prepare<[string, number, number], EventRow>(`SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ${VALUE} ORDER BY revision LIMIT ${VALUE}`)
+    .raw();
+
+  const together = database.transaction((work: () => void) => work());
+
+  function guarded<T>(read: () => T): T {
+    try {
+      return read();
+    } catch (error) {
+      if (error instanceof SyntaxError) {
+        throw new DataFileError(file, `is damaged (${error.message})`, 'stop the service and restore the file from a backup', { cause: error });
+      }
+      throw unavailableOf(error, file);
+    }
+  }
+
+  return {
+    end: () => guarded(() => endOf.get()!),
+    timeAt: (position) => guarded(() => timeOf.get(position)!),
+
+    readStream: (name, from, limit, into) =>
+      guarded(() => {
+        const first = Math.min(limit, SHORT_STREAM);
+        const beginning = stream.all(name, from, first);
+        if (beginning.length < first || first === limit) {
+          // Large events end a slice early: then there is more.
+          return take(beginning, into).count < beginning.length;
+        }
+        const rows = Math.min(limit, STREAM_SLICE);
+        const { count, size } = take(stream.iterate(name, from, rows), into);
+        return size >= SLICE_SIZE || (count === STREAM_SLICE && limit > STREAM_SLICE);
+      }),
+
+    together: (work) => guarded(() => together(work)),
+
+    scan(filter) {
+      const condition = conditionOf(filter);
+      if (condition === undefined) return (_after, through) => ({ events: [], through, size: 0 });
+      const statement: Statement<(string | number)[], EventRow> = guarded(() =>
+        database.prepare(`SELECT ${COLUMNS} FROM events WHERE position > ${VALUE} AND position <= ${VALUE} ${condition.sql} ORDER BY position LIMIT ${VALUE}`),
+      );
+      statement.raw();
+      return (after, through, limit) =>
+        guarded(() => {
+          const events: RecordedEvent[] = [];
+          const { count, size } = take(statement.iterate(after, through, ...condition.values, limit), events);
+          const ended = count < limit && size < SLICE_SIZE;
+          return { events, through: ended ? through : Number(events[count - 1]!.position), size };
+        });
+    },
+  };
+}
+
+function take(rows: Iterable<EventRow>, into: RecordedEvent[]): { count: number; size: number } {
+  let count = 0;
+  let size = 0;
+  for (const row of rows) {
+    into.push(eventOf(row));
+    count += 1;
+    size += row[6].length + row[7].length;
+    if (size >= SLICE_SIZE) break;
+  }
+  return { count, size };
+}
+
+/** The event of a row. @throws SyntaxError when its data is no JSON */
+export function eventOf(row: EventRow): RecordedEvent {
+  return withMetadata({
+    position: positionOf(row[0]),
+    stream: row[1],
+    revision: row[2],
+    type: row[3],
+    id: row[4],
+    at: row[5],
+    data: JSON.parse(row[6]) as object,
+    [METADATA]: row[7],
+  });
+}
+
+/** The filter in SQL; `undefined` when nothing can match. */
+function conditionOf({ types, streams }: EventFilter): { sql: string; values: string[] } | undefined {
+  if (types?.length === 0 || streams?.length === 0) return undefined;
+  const values: string[] = [];
+  let sql = '';
+  if (types !== undefined) {
+    sql += ` AND type IN (${types.map(() => '?').join(', ')})`;
+    values.push(...types);
+  }
+  if (streams !== undefined) {
+    const ranges = streams.map((prefix) => {
+      const next = afterPrefix(prefix);
+      values.push(prefix, ...(next === undefined ? [] : [next]));
+      return next === undefined ? `stream >= ${VALUE}` : `(stream >= ${VALUE} AND stream < ${VALUE})`;
+    });
+    sql += ` AND (${ranges.join(' OR ')})`;
+  }
+  return { sql, values };
+}

@@ -1,0 +1,90 @@
+/** The last events that this process has appended, kept as they stand in the log: its own followers need not read them back from the file. */
+import type { RecordedEvent } from '../../../ports/eventStore.js';
+import { FIELDS, sizeOf } from './commit.js';
+import { eventOf, type EventRow } from './reader.js';
+
+/** What is kept at most: events, and characters of their texts. */
+const MOST = { events: 1_024, size: 4_000_000 };
+
+/** One append that was stored just now. */
+export interface StoredAppend {
+  readonly stream: string;
+  /** Of its last event. */
+  readonly revision: number;
+  /** Number of its last event's position. */
+  readonly position: number;
+  /** As in `AppendRequest`. */
+  readonly fields: readonly string[];
+}
+
+/** Events that follow each other in the log. */
+export interface RecentSlice {
+  /** Those that match. Every follower is given the same objects. */
+  readonly events: RecordedEvent[];
+  /** Number of the last position looked at. */
+  readonly through: number;
+  /** Nothing later is remembered: when that event was stored, it was the log's end. */
+  readonly last: boolean;
+}
+
+/** The remembered end of the log. */
+export interface RecentEvents {
+  /** Remembers what was stored, in log order. Where another process has appended in between, all before is forgotten. */
+  add(append: StoredAppend): void;
+  /** Looks at what comes after a position, for at most `limit` events that match; `undefined` where not all of it is remembered, or there is nothing. */
+  after(position: number, limit: number, matches: (stream: string, type: string) => boolean): RecentSlice | undefined;
+}
+
+interface Kept {
+  readonly row: EventRow;
+  readonly size: number;
+  /** Once somebody has asked for it. */
+  event: RecordedEvent | undefined;
+}
+
+/** Remembers nothing yet. */
+export function recentEvents(): RecentEvents {
+  /** Without a gap, the first at position `first`. */
+  let kept: Kept[] = [];
+  let first = 1;
+  let size = 0;
+
+  /** Down to half, so that each is moved about once. */
+  function makeRoom(): void {
+    if (kept.length <= MOST.events && size <= MOST.size) return;
+    let count = 0;
+    for (; count < kept.length && (kept.length - count > MOST.events / 2 || size > MOST.size / 2); count++) size -= kept[count]!.size;
+    kept = kept.slice(count);
+    first += count;
+  }
+
+  return {
+    add({ stream, revision, position, fields }) {
+      const count = fields.length / FIELDS;
+      const begin = position - count + 1;
+      if (begin !== first + kept.length) {
+        kept = [];
+        size = 0;
+        first = begin;
+      }
+      for (let index = 0; index < count; index++) {
+        const [type, id, at, data, metadata] = fields.slice(index * FIELDS, (index + 1) * FIELDS) as [string, string, string, string, string];
+        const one: Kept = { row: [begin + index, stream, revision - count + 1 + index, type, id, at, data, metadata], size: sizeOf([data, metadata]), event: undefined };
+        kept.push(one);
+        size += one.size;
+      }
+      makeRoom();
+    },
+    after(position, limit, matches) {
+      const end = first + kept.length - 1;
+      if (position + 1 < first || position >= end) return undefined;
+      const events: RecordedEvent[] = [];
+      let through = position;
+      while (through < end && events.length < limit) {
+        const one = kept[++through - first]!;
+        if (matches(one.row[1], one.row[3])) events.push((one.event ??= eventOf(one.row)));
+      }
+      return { events, through, last: through === end };
+    },
+  };
+}

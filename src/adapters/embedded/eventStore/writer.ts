@@ -1,0 +1,166 @@
+/** The main thread's side of the writing thread: gathers the appends of one tick, sends them in one message, and hands out the answers. */
+import { Worker } from 'node:worker_threads';
+import type { Appended, ExpectedRevision, NewEvent, StreamAppend } from '../../../ports/eventStore.js';
+import { ConflictError, EventTooLargeError, LogSealedError, MAX_APPEND_BYTES } from '../../../ports/eventStore.js';
+import { UnavailableError } from '../../../ports/unavailable.js';
+import { Sqlite } from '../driver.js';
+import { unavailableOf } from '../sqlite.js';
+import type { AppendOutcome, AppendRequest } from './commit.js';
+import { GROUP, sizeOf } from './commit.js';
+import type { WriterAnswer, WriterData, WriterMessage } from './eventStoreWorker.js';
+import { positionOf } from './log.js';
+import type { StoredAppend } from './recent.js';
+
+/** Appends through a thread of its own. */
+export interface EventWriter {
+  /** As `EventStore.append`. */
+  append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
+  /** As `EventStore.appendInOrder`. */
+  appendInOrder(appends: readonly StreamAppend[]): Promise<void>;
+  /** Resolves when everything appended before is answered and the thread has ended; nothing may be appended any more. */
+  close(): Promise<void>;
+}
+
+/** What the writer is given. */
+export interface EventWriterOptions {
+  /** The event log; a connection of this thread must have it open all the while. */
+  readonly file: string;
+  /** Called with each append that was stored, in log order, before anybody learns of it. */
+  readonly onStored: (append: StoredAppend) => void;
+  /** Called with the number of the last position of each group that was stored. */
+  readonly onGrown: (position: number) => void;
+  /** The thread's script. */
+  readonly script?: URL;
+}
+
+interface Pending {
+  readonly stream: string;
+  readonly expected: ExpectedRevision;
+  readonly fields: readonly string[];
+  readonly resolve: (appended: Appended) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Starts no thread before the first append: a process that only reads has none. A thread that dies is started again by the next append. */
+export function openEventWriter({ file, onStored, onGrown, script = new URL('./eventStoreWorker.js', import.meta.url) }: EventWriterOptions): EventWriter {
+  const pending = new Map<number, Pending>();
+  let sequence = 0;
+  let gathered: AppendRequest[] = [];
+  let gatheredSize = 0;
+  let worker: Worker | undefined;
+  let closing = false;
+
+  function start(): Worker {
+    const started = new Worker(script, { workerData: { file } satisfies WriterData });
+    let cause: Error | undefined;
+    started.on('message', answer);
+    started.on('error', (error: Error) => {
+      cause = error;
+    });
+    started.on('exit', () => {
+      worker = undefined;
+      gathered = [];
+      gatheredSize = 0;
+      const ended = `the writer of ${file} ended (${cause?.message ?? 'without an error'})`;
+      for (const { reject } of pending.values()) reject(new UnavailableError(ended, { outcomeUnknown: true, cause }));
+      pending.clear();
+    });
+    return started;
+  }
+
+  function answer(outcomes: WriterAnswer): void {
+    let last = 0;
+    for (const outcome of outcomes) {
+      const { stream, expected, fields, resolve, reject } = pending.get(outcome.sequence)!;
+      if (outcome.kind === 'appended') {
+        const { revision, position, repeat } = outcome;
+        if (repeat !== true) onStored({ stream, revision, position, fields });
+        last = Math.max(last, position);
+        resolve({ revision, position: positionOf(position) });
+      } else if (outcome.kind === 'conflict') reject(new ConflictError(stream, expected, outcome.actual));
+      else if (outcome.kind === 'sealed') reject(new LogSealedError());
+      else reject(failureOf(outcome, file));
+    }
+    settled(outcomes.map((outcome) => outcome.sequence));
+    if (last > 0) onGrown(last);
+  }
+
+  function settled(sequences: readonly number[]): void {
+    for (const done of sequences) pending.delete(done);
+    // The thread alone must not keep the process alive; an append under way must.
+    if (pending.size === 0 && !closing) worker?.unref();
+  }
+
+  function flush(): void {
+    if (gathered.length === 0) return;
+    worker ??= start();
+    worker.ref();
+    worker.postMessage(gathered satisfies WriterMessage);
+    gathered = [];
+    gatheredSize = 0;
+  }
+
+  async function append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
+    if (events.length === 0) throw new RangeError('an append needs at least one event');
+    const fields = fieldsOf(events);
+    return new Promise<Appended>((resolve, reject) => {
+      pending.set(++sequence, { stream, expected, fields, resolve, reject });
+      if (gathered.push([sequence, stream, expected, fields]) === 1) setImmediate(flush);
+      gatheredSize += sizeOf(fields);
+      if (gathered.length >= GROUP.appends || gatheredSize >= GROUP.bytes) flush();
+    });
+  }
+
+  return {
+    append,
+    async appendInOrder(appends) {
+      for (let next = 0; next < appends.length; ) {
+        // What goes as one message is one transaction: all of it is stored, or nothing. The next message waits for that.
+        flush();
+        const outcomes: Promise<Appended>[] = [];
+        do {
+          const { stream, events, expected } = appends[next++]!;
+          outcomes.push(append(stream, events, expected));
+        } while (next < appends.length && gathered.length > 0);
+        flush();
+        const failed = (await Promise.allSettled(outcomes)).find((outcome) => outcome.status === 'rejected');
+        if (failed !== undefined) throw failed.reason;
+      }
+    },
+    async close() {
+      flush();
+      if (worker === undefined) return;
+      closing = true;
+      const ending = worker;
+      ending.ref();
+      const exited = new Promise((resolve) => ending.once('exit', resolve));
+      ending.postMessage('close' satisfies WriterMessage);
+      await exited;
+    },
+  };
+}
+
+/** @throws EventTooLargeError */
+function fieldsOf(events: readonly NewEvent[]): string[] {
+  const fields: string[] = [];
+  let bytes = 0;
+  for (const { type, id, at, data, metadata } of events) {
+    const dataJson = JSON.stringify(data);
+    const metadataJson = JSON.stringify(metadata);
+    bytes += Buffer.byteLength(dataJson) + Buffer.byteLength(metadataJson);
+    fields.push(type, id, at, dataJson, metadataJson);
+  }
+  if (bytes > MAX_APPEND_BYTES) throw new EventTooLargeError(bytes);
+  return fields;
+}
+
+/** The error as it would have been thrown on this thread. */
+function failureOf({ message, code, outcomeUnknown }: AppendOutcome & { kind: 'failed' }, file: string): unknown {
+  if (code === undefined) return new Error(message);
+  try {
+    const unavailable = unavailableOf(new Sqlite.SqliteError(message, code), file);
+    return outcomeUnknown ? new UnavailableError(unavailable.message, { outcomeUnknown, cause: unavailable.cause }) : unavailable;
+  } catch (error) {
+    return error;
+  }
+}

@@ -1,0 +1,71 @@
+/** How a collection lies in SQLite: one table a version, one column a field that some index names. */
+import type { Database } from 'better-sqlite3';
+import type { CollectionSpec, Scalar } from '../../../ports/readStore.js';
+import { collectionNameOf, rememberedLayouts, storedNameOf, storedPrefixOf, versionsAmong } from '../../readStoreRules.js';
+
+/** A field that can be queried and the column that holds its value. */
+export interface FieldColumn {
+  readonly field: string;
+  /** Quoted for SQL. */
+  readonly column: string;
+}
+
+/** The table of one version of a collection. Plain data: it is sent to the writer's thread. */
+export interface Layout {
+  /** For messages: `gifts@3`; the name of its checkpoint too. */
+  readonly name: string;
+  /** Quoted for SQL. */
+  readonly table: string;
+  readonly columns: readonly FieldColumn[];
+  /** `fields` without `id`; the SQL index ends with the id, so that ties are already in order. */
+  readonly indexes: readonly { readonly name: string; readonly fields: readonly string[]; readonly columns: readonly string[] }[];
+  /** Equal for equal tables and indexes. */
+  readonly key: string;
+}
+
+/** What a column holds: SQLite knows no booleans, and a number in their place would equal a number. As blobs they sort after strings. */
+export type SqlScalar = string | number | Uint8Array | null;
+
+const FALSE = new Uint8Array([0]);
+const TRUE = new Uint8Array([1]);
+
+/** The layout of a collection. @throws Error when its name or version can't be part of a table's name. */
+export const layoutOf = rememberedLayouts(makeLayout);
+
+/** The versions of a collection that have a table, from the lowest. */
+export function versionsOf(database: Database, name: string): number[] {
+  const tables = database.prepare<[string], string>(`SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB ? || '*'`).pluck().all(storedPrefixOf(name));
+  return versionsAmong(tables, name);
+}
+
+/** A value as SQLite compares it. */
+export function sqlScalar(value: Scalar): SqlScalar {
+  return typeof value === 'boolean' ? (value ? TRUE : FALSE) : value;
+}
+
+function makeLayout(collection: CollectionSpec): Layout {
+  const { indexes } = collection;
+  const name = collectionNameOf(collection);
+  const table = storedNameOf(collection);
+  const fields = new Set(indexes.flatMap((index) => index.fields).filter((field) => field !== 'id'));
+  const columns = [...fields].map((field) => ({ field, column: columnOf(field) }));
+  const layout = {
+    name,
+    table: quoted(table),
+    columns,
+    indexes: indexes.map((index) => {
+      const own = index.fields.filter((field) => field !== 'id');
+      return { name: quoted(`${table}(${JSON.stringify(own)})`), fields: own, columns: own.map(columnOf) };
+    }),
+  };
+  return { ...layout, key: JSON.stringify(layout) };
+}
+
+/** SQLite compares the names of columns without regard to case. */
+function columnOf(field: string): string {
+  return quoted(`f:${field.replaceAll(/[A-Z^]/g, (letter) => `^${letter.toLowerCase()}`)}`);
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,105 @@
+/** Turns the port's queries into SQL, from declared fields only. */
+import type { Condition, Query, Scalar } from '../../../ports/readStore.js';
+import { afterPrefix } from '../../prefix.js';
+import { conditionsOf } from '../../readStoreRules.js';
+import { VALUE } from '../sqlite.js';
+import { sqlScalar } from './layout.js';
+import type { Layout, SqlScalar } from './layout.js';
+
+/** A piece of SQL and what stands for its question marks. */
+export interface Sql {
+  readonly text: string;
+  readonly parameters: readonly SqlScalar[];
+}
+
+type Bounds = Extract<Condition, { gt?: Scalar }>;
+
+const OPERATORS = { gte: '>=', gt: '>', lte: '<=', lt: '<' } as const;
+
+/**
+ * What follows `FROM` for a query, without order and page.
+ * @throws Error when the query's fields (those it sorts by too) are not the first fields of one index, or a condition has an unknown operator.
+ */
+export function whereOf(layout: Layout, query: Query): Sql {
+  const where = conditionsOf(layout.name, layout.indexes, query);
+  const terms: string[] = [];
+  const parameters: SqlScalar[] = [];
+  for (const [field, condition] of where) {
+    const term = termOf(layout, field, condition);
+    terms.push(term.text);
+    parameters.push(...term.parameters);
+  }
+  return { text: `${layout.table}${terms.length === 0 ? '' : ` WHERE ${terms.join(' AND ')}`}`, parameters };
+}
+
+/** Order and page. Ties are in the order of their ids. */
+export function pageOf(layout: Layout, query: Query): Sql {
+  const sort = query.sort ?? [];
+  const order = sort.map(([field, direction]) => `${columnOf(layout, field)} ${direction === 1 ? 'ASC' : 'DESC'}`);
+  if (!sort.some(([field]) => field === 'id')) order.push('id ASC');
+  return { text: ` ORDER BY ${order.join(', ')} LIMIT ${VALUE} OFFSET ${VALUE}`, parameters: [query.limit ?? -1, query.skip ?? 0] };
+}
+
+function columnOf(layout: Layout, field: string): string {
+  return layout.columns.find((column) => column.field === field)?.column ?? 'id';
+}
+
+function termOf(layout: Layout, field: string, condition: Condition): Sql {
+  const column = columnOf(layout, field);
+  if (condition === null) return { text: `${column} IS NULL`, parameters: [] };
+  if (typeof condition !== 'object') return { text: `${column} = ?`, parameters: [sqlScalar(condition)] };
+  if ('in' in condition) return anyOf(column, condition.in);
+  if ('prefix' in condition) return beginsWith(column, condition.prefix);
+  return between(column, condition);
+}
+
+/** Strings and numbers are one JSON parameter, so that any number of them makes the same statement. */
+function anyOf(column: string, values: readonly Scalar[]): Sql {
+  const plain = values.filter((value) => typeof value === 'string' || typeof value === 'number');
+  const terms = plain.length === 0 ? [] : [`${column} IN (SELECT value FROM json_each(?))`];
+  const parameters: SqlScalar[] = plain.length === 0 ? [] : [JSON.stringify(plain)];
+  for (const value of [true, false]) {
+    if (!values.includes(value)) continue;
+    terms.push(`${column} = ?`);
+    parameters.push(sqlScalar(value));
+  }
+  if (values.includes(null)) terms.push(`${column} IS NULL`);
+  return { text: terms.length === 0 ? '0' : `(${terms.join(' OR ')})`, parameters };
+}
+
+function beginsWith(column: string, prefix: string): Sql {
+  const end = afterPrefix(prefix);
+  if (end === undefined) return { text: `${column} >= ${VALUE} AND ${column} < x''`, parameters: [prefix] };
+  return { text: `${column} >= ${VALUE} AND ${column} < ${VALUE}`, parameters: [prefix, end] };
+}
+
+/** A bound finds only values of its own type: SQLite would go on from numbers ('' ends them) to strings (x'' ends them) to booleans. */
+function between(column: string, bounds: Bounds): Sql {
+  const terms: string[] = [];
+  const parameters: SqlScalar[] = [];
+  const given = (['gte', 'gt', 'lte', 'lt'] as const).flatMap((name) => (bounds[name] === undefined ? [] : [{ name, value: bounds[name] }]));
+  for (const { name, value } of given) {
+    if (value === null) {
+      terms.push(name === 'gte' || name === 'lte' ? `${column} IS NULL` : '0');
+      continue;
+    }
+    terms.push(`${column} ${OPERATORS[name]} ${VALUE}`);
+    parameters.push(sqlScalar(value));
+    const lower = name.startsWith('g');
+    // With both ends given the type's own end would only keep SQLite from using the nearer one.
+    const closed = given.some((other) => other.name.startsWith('g') !== lower && typeof other.value === typeof value);
+    if (!closed) terms.push(...typeEnd(column, value, lower));
+  }
+  return { text: terms.join(' AND '), parameters };
+}
+
+function typeEnd(column: string, value: Exclude<Scalar, null>, lower: boolean): string[] {
+  switch (typeof value) {
+    case 'number':
+      return lower ? [`${column} < ''`] : [];
+    case 'string':
+      return [lower ? `${column} < x''` : `${column} >= ''`];
+    default:
+      return lower ? [] : [`${column} >= x''`];
+  }
+}

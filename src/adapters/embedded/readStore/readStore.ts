@@ -1,0 +1,177 @@
+/** The embedded read store: documents and records in one SQLite file, read on the main thread (many at once on another), written on one of its own. */
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { Logger } from 'pino';
+import type { Position } from '../../../ports/eventStore.js';
+import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../../ports/readStore.js';
+import { UnavailableError } from '../../../ports/unavailable.js';
+import { Sqlite } from '../driver.js';
+import { unavailableOf } from '../sqlite.js';
+import { openReader, READ_STORE_FILE } from './file.js';
+import { layoutOf, versionsOf } from './layout.js';
+import { openLink } from './link.js';
+import { openLookups } from './lookups.js';
+import { createMemory } from './memory.js';
+import type { Fault, ThreadData } from './messages.js';
+import { createPacker, packCorrections } from './packer.js';
+import { createReader } from './reader.js';
+import { openRecords } from './records.js';
+import { readSnapshot } from './snapshot.js';
+import { DOCUMENTS_VERSIONS } from './tables.js';
+import { createWaiters } from './waiters.js';
+
+/** Where the embedded read store is. */
+export interface EmbeddedReadStoreOptions {
+  /** The data folder; made (mode 0700) when there is none. */
+  readonly dir: string;
+  /** Told what callers do not notice. */
+  readonly logger?: Logger | undefined;
+}
+
+/**
+ * Opens the read store of a data folder. Several processes may have it open side by side. What was written survives a killed process;
+ * a power cut may take the last moments of it, never a document without the checkpoints after it.
+ * A collection that was never made reads as empty; writing to it makes it, without secondary indexes.
+ * @throws DataFileError when the file is foreign, damaged or newer than this program; it is left as it was.
+ * @throws UnavailableError when the disk is full or the file is locked.
+ */
+export async function openEmbeddedReadStore({ dir, logger }: EmbeddedReadStoreOptions): Promise<ReadStore> {
+  const file = resolve(dir, READ_STORE_FILE);
+  const database = openReader(file);
+  const snapshot = readSnapshot(database);
+  // Whoever learns that something is written must find it.
+  const link = openLink(() => thread('readStoreWorker.js'), errorOf, snapshot.renew);
+  const packer = createPacker(link);
+  const reader = createReader(database);
+  const memory = createMemory();
+  const lookups = openLookups({
+    read: (layout, id) => read(() => reader.get(layout, id)),
+    memory: () => read(() => memory),
+    start: availableParallelism() > 1 ? () => thread('readStoreLookupWorker.js') : undefined,
+    onDeath: (err) => logger?.warn({ err }, 'the read store: the thread that looks documents up ended, the main thread does it'),
+  });
+  const dataVersion = database.prepare<[], number>('PRAGMA data_version').pluck();
+  const documentsVersions = database.prepare<[], readonly [collection: string, version: string]>(DOCUMENTS_VERSIONS).raw();
+  const checkpointOf = database.prepare<[string], Position>('SELECT position FROM checkpoint WHERE projection = ?').pluck();
+  const activeVersion = database.prepare<[string], number>('SELECT version FROM pointer WHERE name = ?').pluck();
+  const waiters = createWaiters({
+    version: () => readNow(() => dataVersion.get() as number),
+    checkpoint: (projection) => readNow(() => checkpointOf.get(projection)),
+  });
+  const records = openRecords(database, { read: readNow, change: (request) => link.call(request) });
+
+  function thread(script: string): Worker {
+    return new Worker(new URL(script, import.meta.url), { workerData: { file } satisfies ThreadData });
+  }
+
+  function errorOf({ message, code }: Fault): Error {
+    if (code === undefined) return new Error(message);
+    try {
+      return unavailableOf(new Sqlite.SqliteError(message, code), file, 'read store');
+    } catch (error) {
+      return error as Error;
+    }
+  }
+
+  function failure(error: unknown): unknown {
+    return database.open ? unavailableOf(error, file, 'read store') : new UnavailableError('the read store is closed', { cause: error });
+  }
+
+  /** The versions, of the file and of each collection's documents, that the remembered documents are of. */
+  let seen: number | undefined;
+  const seenDocuments = new Map<string, string>();
+
+  function hold(): void {
+    if (!snapshot.hold()) return;
+    const version = dataVersion.get();
+    if (version === seen) return;
+    for (const [collection, documents] of documentsVersions.all()) {
+      if (seenDocuments.get(collection) === documents) continue;
+      memory.forget(collection);
+      seenDocuments.set(collection, documents);
+    }
+    seen = version;
+  }
+
+  function read<T>(work: () => T): T {
+    try {
+      hold();
+      return work();
+    } catch (error) {
+      throw failure(error);
+    }
+  }
+
+  /** Reads what is stored at this moment. */
+  function readNow<T>(work: () => T): T {
+    snapshot.renew();
+    return read(work);
+  }
+
+  async function readSlowly<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      hold();
+      return await work();
+    } catch (error) {
+      throw failure(error);
+    }
+  }
+
+  return {
+    engine: 'embedded',
+    records,
+    async ensure(collection, { deferIndexes = false } = {}) {
+      await link.call<void>({ kind: 'ensure', layout: layoutOf(collection), deferIndexes });
+    },
+    async drop(collection) {
+      const layout = layoutOf(collection);
+      await link.call<void>({ kind: 'drop', layout });
+      waiters.forget(layout.name);
+    },
+    get<B extends Body>(collection: CollectionSpec, id: string) {
+      return lookups.get(collection, id) as Promise<StoredDocument<B> | undefined>;
+    },
+    async getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]) {
+      return readSlowly(() => reader.getMany<B>(collection, ids));
+    },
+    async find<B extends Body>(collection: CollectionSpec, query: Query) {
+      return readSlowly(() => reader.find<B>(collection, query));
+    },
+    async count(collection, query) {
+      return read(() => reader.count(collection, query));
+    },
+    async write(batches) {
+      await packer.write(batches);
+      for (const { checkpoint } of batches) if (checkpoint !== undefined) waiters.advanced(checkpoint.projection, checkpoint.position);
+    },
+    async correct(collection, corrections) {
+      return link.call<boolean[]>({ kind: 'correct', layout: layoutOf(collection), corrections: packCorrections(collection, corrections) });
+    },
+    async checkpoint(projection) {
+      return readNow(() => checkpointOf.get(projection));
+    },
+    reached: (projection, position, timeoutMs) => waiters.reached(projection, position, timeoutMs),
+    async active(name) {
+      return readNow(() => activeVersion.get(name));
+    },
+    async versions(name) {
+      return readNow(() => versionsOf(database, name));
+    },
+    async activate(name, version, { expected } = {}) {
+      return link.call<boolean>({ kind: 'activate', name, version, expected });
+    },
+    async boundTo(logId) {
+      return link.call<string>({ kind: 'bind', logId });
+    },
+    async ping() {
+      readNow(() => dataVersion.get());
+    },
+    async close() {
+      waiters.close();
+      await Promise.all([link.close(), lookups.close()]);
+      snapshot.renew();
+      database.close();
+    },
+  };
+}

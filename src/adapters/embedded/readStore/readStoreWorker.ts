@@ -1,0 +1,36 @@
+/** The writer's thread. It answers in the order it commits, and ends when it is asked to close. */
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { openWriter } from './file.js';
+import type { Answer, ToWriter, ThreadData } from './messages.js';
+import { createWriter } from './writer.js';
+
+const port = parentPort;
+if (port === null) throw new Error('readStoreWorker runs as a worker thread only');
+const database = openWriter((workerData as ThreadData).file);
+let closing = false;
+
+const writer = createWriter(database, {
+  receive() {
+    const requests = [];
+    for (let received = receiveMessageOnPort(port); received !== undefined; received = receiveMessageOnPort(port)) {
+      requests.push(...accept(received.message as ToWriter));
+    }
+    return requests;
+  },
+  answer(answers: readonly Answer[]) {
+    port.postMessage(answers);
+  },
+});
+
+port.on('message', (message: ToWriter) => {
+  writer.run(accept(message));
+  if (!closing) return;
+  database.close();
+  port.close();
+});
+
+function accept(message: ToWriter) {
+  if (message !== 'close') return message;
+  closing = true;
+  return [];
+}

@@ -1,0 +1,83 @@
+/** Records in SQLite: compare-and-set decided in the writer's transaction, so it holds across processes; reads on the main thread. */
+import type { Database } from 'better-sqlite3';
+import type { Records, StoredRecord } from '../../../ports/readStore.js';
+import { afterPrefix } from '../../prefix.js';
+import { recordJson } from '../../readStoreRules.js';
+import { VALUE } from '../sqlite.js';
+import type { RecordRequest } from './messages.js';
+
+/** So many expired records are taken away at once. */
+const SWEEP_ROWS = 200;
+
+/** The parameter: now. */
+const ALIVE = `(expires_at IS NULL OR expires_at > ${VALUE})`;
+
+/** Changes to records, within the caller's transaction. Times are milliseconds since the epoch. */
+export interface RecordsTable {
+  /** @returns the new version (`undefined`: not as expected) of a put, whether it was there of a delete. */
+  change(request: RecordRequest, now: number): number | undefined | boolean;
+  /** Takes some expired records away. @returns whether there may be more. */
+  sweep(now: number): boolean;
+}
+
+/** @param database the writer's connection. */
+export function recordsTable(database: Database): RecordsTable {
+  const version = database.prepare<[string, number], number>(`SELECT version FROM record WHERE key = ? AND ${ALIVE}`).pluck();
+  const replace = database.prepare<[string, string, number, number | null]>('INSERT OR REPLACE INTO record (key, value, version, expires_at) VALUES (?, ?, ?, ?)');
+  const remove = database.prepare<[string]>('DELETE FROM record WHERE key = ?');
+  const sweep = database.prepare<[number]>(`DELETE FROM record WHERE rowid IN (SELECT rowid FROM record WHERE expires_at <= ${VALUE} LIMIT ${SWEEP_ROWS})`);
+  return {
+    change(request, now) {
+      const current = version.get(request.key, now) ?? 0;
+      if (request.kind === 'put') {
+        if (request.expected !== undefined && request.expected !== current) return undefined;
+        replace.run(request.key, request.value, current + 1, request.expiresAt ?? null);
+        return current + 1;
+      }
+      if (current === 0 || (request.expected !== undefined && request.expected !== current)) return false;
+      remove.run(request.key);
+      return true;
+    },
+    sweep: (now) => sweep.run(now).changes === SWEEP_ROWS,
+  };
+}
+
+/** What `records` needs of the store around it. */
+export interface RecordsAccess {
+  /** Runs a read on the reader's connection; turns the engine's errors into the port's. */
+  readonly read: <T>(work: () => T) => T;
+  /** Has the writer do it. */
+  readonly change: <T>(request: RecordRequest) => Promise<T>;
+}
+
+type Row = readonly [key: string, value: string, version: number, expiresAt: number | null];
+
+/** The port's records. @param database the reader's connection. */
+export function openRecords(database: Database, { read, change }: RecordsAccess): Records {
+  const columns = 'SELECT key, value, version, expires_at FROM record WHERE';
+  const one = database.prepare<[string, number], Row>(`${columns} key = ? AND ${ALIVE}`).raw();
+  const from = database.prepare<[string, number, number], Row>(`${columns} key >= ${VALUE} AND ${ALIVE} ORDER BY key LIMIT ${VALUE}`).raw();
+  const range = database.prepare<[string, string, number, number], Row>(`${columns} key >= ${VALUE} AND key < ${VALUE} AND ${ALIVE} ORDER BY key LIMIT ${VALUE}`).raw();
+  return {
+    async get<V>(key: string) {
+      const row = read(() => one.get(key, Date.now()));
+      return row === undefined ? undefined : recordOf<V>(row);
+    },
+    async put(key, value, options = {}) {
+      return change<number | undefined>({ kind: 'put', key, value: recordJson(key, value), expected: options.expected, expiresAt: options.expiresAt });
+    },
+    async delete(key, expected) {
+      return change<boolean>({ kind: 'delete', key, expected });
+    },
+    async list<V>(prefix: string, limit = -1) {
+      const end = afterPrefix(prefix);
+      const rows = read(() => (end === undefined ? from.all(prefix, Date.now(), limit) : range.all(prefix, end, Date.now(), limit)));
+      return rows.map((row) => recordOf<V>(row));
+    },
+  };
+}
+
+function recordOf<V>([key, value, version, expiresAt]: Row): StoredRecord<V> {
+  const record = { key, value: JSON.parse(value) as V, version };
+  return expiresAt === null ? record : { key, value: record.value, version, expiresAt };
+}

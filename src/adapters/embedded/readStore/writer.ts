@@ -1,0 +1,253 @@
+/** The writer of the embedded read store: takes requests in their order and commits them in groups. Runs on a thread of its own. */
+import type { Database } from 'better-sqlite3';
+import { Sqlite } from '../driver.js';
+import { beginWriting, breathe, LOCK_WAIT_MS } from '../writeLock.js';
+import { makeRoom } from './file.js';
+import type { Answer, Fault, Numbered, WriterRequest } from './messages.js';
+import { recordsTable } from './records.js';
+import { DOCUMENTS_CHANGED, tablesOf } from './tables.js';
+
+/** Where requests come from and answers go. */
+export interface WriterPort {
+  /** What has been asked since the last look, without waiting. */
+  receive(): readonly Numbered[];
+  /** The answers of one group, once it is committed. */
+  answer(answers: readonly Answer[]): void;
+}
+
+/** Commits what is asked. */
+export interface Writer {
+  /** Works until nothing is left to do, looking for more in between. */
+  run(requests: readonly Numbered[]): void;
+}
+
+/** A transaction takes no more when it has so many changes or is so old (ms): other requests and other processes wait meanwhile. */
+const GROUP_CHANGES = 20_000;
+const GROUP_MS = 50;
+/**
+ * A writer with nothing to do moves the WAL into the file after so many changes, so that it need not while others wait. Not between the
+ * big groups of a rebuild: page after page would be moved again and again.
+ */
+const IDLE_CHECKPOINT_CHANGES = 4_000;
+const SMALL_GROUP_CHANGES = 1_000;
+/** After so many small groups in a row, some seconds under load, nothing is folded at full speed any more: a rebuild that gives way to requests writes few documents at a time, too. */
+const SMALL_GROUPS = 1_000;
+/** Expired records are looked for so often, in ms, as long as anything is written. */
+const SWEEP_MS = 10_000;
+
+/**
+ * A writer on this connection. `now` (milliseconds since the epoch) decides what has expired. A request fails when another process
+ * keeps the file locked for `lockWaitMs`.
+ */
+export function createWriter(database: Database, port: WriterPort, { now = Date.now, lockWaitMs = LOCK_WAIT_MS } = {}): Writer {
+  const tables = tablesOf(database);
+  const records = recordsTable(database);
+  const begin = database.prepare('BEGIN IMMEDIATE');
+  const commit = database.prepare('COMMIT');
+  const rollback = database.prepare('ROLLBACK');
+  const active = database.prepare<[string], number>('SELECT version FROM pointer WHERE name = ?').pluck();
+  const activate = database.prepare<[string, number]>('INSERT OR REPLACE INTO pointer (name, version) VALUES (?, ?)');
+  const bind = database.prepare<[string]>(`INSERT OR IGNORE INTO setting (name, value) VALUES ('log', ?)`);
+  const bound = database.prepare<[], string>(`SELECT value FROM setting WHERE name = 'log'`).pluck();
+  const count = database.prepare<[string]>(DOCUMENTS_CHANGED);
+  /** Changes to records go first: requests wait for them, and they are small. */
+  const urgent: Numbered[] = [];
+  const others: Numbered[] = [];
+  /** Writes of which a part failed, and why, until their last part has come. */
+  const failed = new Map<number, Fault>();
+  let answers: Answer[] = [];
+  /** Names of the collections of which the transaction under way has changed documents. */
+  const changed = new Set<string>();
+  let uncheckpointed = 0;
+  let lastGroup = 0;
+  let smallGroups = SMALL_GROUPS;
+  let nextSweep = 0;
+
+  function enqueue(requests: readonly Numbered[]): void {
+    for (const numbered of requests) {
+      const { kind } = numbered.request;
+      (kind === 'put' || kind === 'delete' ? urgent : others).push(numbered);
+    }
+  }
+
+  /** The next request, past those that have failed before their turn came. */
+  function next(): Numbered | undefined {
+    for (;;) {
+      const numbered = urgent.shift() ?? others.shift();
+      if (numbered === undefined) return undefined;
+      const doomed = faultBefore(numbered);
+      if (doomed === undefined) return numbered;
+      fail(numbered, doomed);
+    }
+  }
+
+  function faultBefore({ request }: Numbered): Fault | undefined {
+    return request.kind === 'write' ? failed.get(request.call) : undefined;
+  }
+
+  function fail({ id, request }: Numbered, fault: Fault): void {
+    if (request.kind === 'write') {
+      if (request.last) failed.delete(request.call);
+      else failed.set(request.call, fault);
+    }
+    answers.push({ id, fault });
+  }
+
+  /** @returns how many changes it made at most. */
+  function execute({ id, request }: Numbered, made: Answer[]): number {
+    switch (request.kind) {
+      case 'write': {
+        for (const batch of request.batches) {
+          tables.write(batch);
+          if (batch.rows.length > 0) changed.add(batch.layout.name);
+        }
+        made.push({ id });
+        return request.batches.reduce((sum, { rows, layout }) => sum + rows.length / (3 + layout.columns.length), 1);
+      }
+      case 'put':
+      case 'delete':
+        made.push({ id, value: records.change(request, now()) });
+        return 1;
+      default:
+        made.push({ id, value: administer(request) });
+        return 1;
+    }
+  }
+
+  function administer(request: Exclude<WriterRequest, { kind: 'write' | 'put' | 'delete' }>): unknown {
+    switch (request.kind) {
+      case 'ensure':
+        return tables.ensure(request.layout, request.deferIndexes);
+      case 'drop':
+        changed.add(request.layout.name);
+        return tables.drop(request.layout);
+      case 'correct':
+        changed.add(request.layout.name);
+        return tables.correct(request.layout, request.corrections);
+      case 'activate':
+        return swap(request);
+      case 'bind':
+        bind.run(request.logId);
+        return bound.get();
+      default:
+        return request satisfies never;
+    }
+  }
+
+  /** @returns whether the version is in use now. */
+  function swap({ name, version, expected }: Extract<WriterRequest, { kind: 'activate' }>): boolean {
+    const before = active.get(name);
+    if (before === version) return true;
+    if (expected !== undefined && (before ?? 0) !== expected) return false;
+    activate.run(name, version);
+    return true;
+  }
+
+  /** Also where the next one is further off than it ever was put: the clock has been set back since. */
+  function sweepIsDue(): boolean {
+    const left = nextSweep - now();
+    return left <= 0 || left > SWEEP_MS;
+  }
+
+  function abandon(): void {
+    // A full disk has ended the transaction already.
+    if (database.inTransaction) rollback.run();
+    tables.forget();
+  }
+
+  /** Commits what `work` does; it returns how many changes that was. @returns its answers, to be sent only now. */
+  function transaction(work: (made: Answer[]) => number): Answer[] {
+    const made: Answer[] = [];
+    changed.clear();
+    try {
+      const changes = work(made);
+      for (const collection of changed) count.run(collection);
+      if (sweepIsDue() && !records.sweep(now())) nextSweep = now() + SWEEP_MS;
+      commit.run();
+      uncheckpointed += changes;
+      lastGroup = changes;
+      return made;
+    } catch (error) {
+      abandon();
+      throw error;
+    }
+  }
+
+  /** Keeps as much in memory as the groups of late are worth. */
+  function fitRoom(): void {
+    const roomy = smallGroups < SMALL_GROUPS;
+    smallGroups = lastGroup < SMALL_GROUP_CHANGES ? smallGroups + 1 : 0;
+    if (roomy !== smallGroups < SMALL_GROUPS) makeRoom(database, roomy ? 'few' : 'many');
+  }
+
+  /** One transaction of what is there and what comes meanwhile. When it fails, each request is tried by itself, so that it fails alone. */
+  function commitGroup(): void {
+    const taken: Numbered[] = [];
+    try {
+      beginWriting(begin, performance.now() + lockWaitMs);
+      const begun = performance.now();
+      const made = transaction((into) => {
+        let changes = 0;
+        for (let numbered = next(); numbered !== undefined; numbered = next()) {
+          taken.push(numbered);
+          changes += execute(numbered, into);
+          if (changes >= GROUP_CHANGES || performance.now() - begun > GROUP_MS) break;
+          enqueue(port.receive());
+        }
+        return changes;
+      });
+      answers.push(...made);
+      breathe(performance.now() - begun);
+    } catch (error) {
+      // Without the lock nothing was taken; waiting for it anew for each request would take for ever.
+      if (taken.length === 0) for (let numbered = next(); numbered !== undefined; numbered = next()) fail(numbered, faultOf(error));
+      const until = performance.now() + lockWaitMs;
+      for (const numbered of taken) commitAlone(numbered, until);
+    }
+  }
+
+  function commitAlone(numbered: Numbered, until: number): void {
+    const doomed = faultBefore(numbered);
+    if (doomed !== undefined) return fail(numbered, doomed);
+    try {
+      beginWriting(begin, until);
+      answers.push(...transaction((into) => execute(numbered, into)));
+    } catch (error) {
+      fail(numbered, faultOf(error));
+    }
+    return undefined;
+  }
+
+  function checkpoint(): void {
+    uncheckpointed = 0;
+    try {
+      database.pragma('wal_checkpoint(PASSIVE)');
+    } catch (error) {
+      // Nothing is lost by it: a full disk is told to whoever writes next, and the WAL is moved another time.
+      if (!(error instanceof Sqlite.SqliteError)) throw error;
+    }
+  }
+
+  return {
+    run(requests) {
+      enqueue(requests);
+      while (urgent.length + others.length > 0) {
+        commitGroup();
+        const wanted = answers.filter(({ id }) => id !== 0);
+        answers = [];
+        if (wanted.length > 0) port.answer(wanted);
+        fitRoom();
+        enqueue(port.receive());
+        if (urgent.length + others.length === 0 && uncheckpointed >= IDLE_CHECKPOINT_CHANGES && lastGroup < SMALL_GROUP_CHANGES) {
+          checkpoint();
+          enqueue(port.receive());
+        }
+      }
+    },
+  };
+}
+
+function faultOf(error: unknown): Fault {
+  const { message } = error as Error;
+  return error instanceof Sqlite.SqliteError ? { message, code: error.code } : { message };
+}

@@ -1,0 +1,175 @@
+/** The bus on NATS: reconnects for ever, drains when it closes. Installations may share a NATS: every subject carries the log's id. */
+import { type Msg, NatsError, type Subscription, headers } from 'nats';
+import { within } from '../../async/within.js';
+import { type Bus, RemoteError, type Unsubscribe } from '../../ports/bus.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { bodyOf, checkSubject, payloadOf } from '../busPayload.js';
+import { connected } from './connection.js';
+import { openAsking, openSigns } from './signs.js';
+
+/** Of what a handler's error says, UTF-16 code units. */
+const MAX_FAILURE_LENGTH = 300;
+const DRAIN_MS = 5_000;
+const PING_MS = 1_000;
+/** Header of a reply that says why there is none. */
+const FAILED = 'Gift-Failed';
+
+/** Options of the bus on NATS. */
+export interface NatsBusOptions {
+  /** `nats://` or `tls://` addresses, comma-separated; user and password, or a token, may stand in the first. */
+  readonly url: string;
+  /** Separates installations that share a NATS. */
+  readonly logId: string;
+  /** What goes wrong beside a request: handlers of published messages that throw, messages that make no sense, lost connections. */
+  readonly onError: (error: unknown) => void;
+}
+
+/** Connects. @throws EngineError naming NATS_URL when nobody answers there, the credentials are refused, or the server is too old */
+export async function openNatsBus({ url, logId, onError }: NatsBusOptions): Promise<Bus> {
+  const connection = await connected(url);
+  const prefix = `gift.${logId}.`;
+  const subjectOf = (subject: string): string => {
+    checkSubject(subject);
+    return prefix + subject;
+  };
+  const running = new Set<Promise<void>>();
+  const subscriptions = new Set<Subscription>();
+  let closing: Promise<void> | undefined;
+  let online = true;
+  const asking = openAsking(connection, () => online);
+  const signs = openSigns();
+
+  void (async () => {
+    for await (const { type } of connection.status()) {
+      if (type === 'disconnect') online = false;
+      if (type === 'reconnect') online = true;
+      if (type === 'disconnect' || type === 'error') onError(new UnavailableError(`NATS: ${type}`));
+    }
+  })().catch(onError);
+
+  const refuseWhenClosed = (): void => {
+    if (closing !== undefined || connection.isClosed()) throw new UnavailableError('the bus is closed');
+  };
+
+  /** What somebody sent, told of once where it makes no sense. */
+  const received = (message: Msg): unknown => {
+    try {
+      return payloadOf(message.string(), message.subject.slice(prefix.length));
+    } catch (error) {
+      onError(error);
+      throw error;
+    }
+  };
+
+  const answer = async (message: Msg, handler: (payload: never) => Promise<object>): Promise<void> => {
+    try {
+      message.respond(bodyOf(await handler(received(message) as never)));
+    } catch (error) {
+      const reason = headers();
+      reason.set(FAILED, failureText(error));
+      message.respond('', { headers: reason });
+    }
+  };
+
+  const take = async (subscription: Subscription): Promise<Unsubscribe> => {
+    subscriptions.add(subscription);
+    await connection.flush();
+    return async () => {
+      if (!subscriptions.delete(subscription) || connection.isClosed()) return;
+      subscription.unsubscribe();
+      await connection.flush();
+    };
+  };
+
+  /** What was sent has come to the server. @throws UnavailableError saying `otherwise` */
+  const flushed = async (otherwise: string): Promise<void> => {
+    const failed = (cause?: unknown): never => {
+      throw new UnavailableError(otherwise, { outcomeUnknown: true, cause });
+    };
+    await within(connection.flush().catch(failed), PING_MS, () => failed());
+  };
+
+  const close = async (): Promise<void> => {
+    for (const subscription of subscriptions) subscription.unsubscribe();
+    asking.end(new UnavailableError('the bus was closed before an answer came', { outcomeUnknown: true }));
+    await within(Promise.all(running), DRAIN_MS, () => undefined);
+    await within(connection.drain().catch(() => connection.close()), PING_MS, () => connection.close());
+  };
+
+  return {
+    engine: 'nats',
+    async request<R>(subject: string, payload: object, { timeoutMs }: { timeoutMs: number }): Promise<R> {
+      const name = subjectOf(subject);
+      refuseWhenClosed();
+      const body = bodyOf(payload);
+      try {
+        const reply = await asking.request(name, subject, body, timeoutMs);
+        const failed = reply.headers?.get(FAILED);
+        if (failed !== undefined && failed !== '') throw new RemoteError(failureIn(failed));
+        return payloadOf(reply.string(), subject) as R;
+      } catch (error) {
+        throw error instanceof NatsError ? new UnavailableError('NATS did not take the request', { outcomeUnknown: true, cause: error }) : error;
+      }
+    },
+    async serve(subject, queue, handler) {
+      const name = subjectOf(subject);
+      refuseWhenClosed();
+      return take(
+        connection.subscribe(name, {
+          queue,
+          callback(error, message) {
+            if (error !== null) return onError(error);
+            if (signs.known(message)) return;
+            const run: Promise<void> = signs.during(message, answer(message, handler)).catch(onError).finally(() => running.delete(run));
+            running.add(run);
+          },
+        }),
+      );
+    },
+    async publish(subject, payload) {
+      const name = subjectOf(subject);
+      refuseWhenClosed();
+      connection.publish(name, bodyOf(payload));
+      await flushed('NATS did not take the message');
+    },
+    async subscribe(subject, handler) {
+      const name = subjectOf(subject);
+      refuseWhenClosed();
+      return take(
+        connection.subscribe(name, {
+          callback(error, message) {
+            if (error !== null) return onError(error);
+            try {
+              handler(payloadOf(message.string(), subject) as never);
+            } catch (thrown) {
+              onError(thrown);
+            }
+          },
+        }),
+      );
+    },
+    async ping() {
+      refuseWhenClosed();
+      await flushed('NATS does not answer');
+    },
+    close() {
+      closing ??= close();
+      return closing;
+    },
+  };
+}
+
+/** What went wrong, as a header may say it. */
+function failureText(error: unknown): string {
+  const text = (error instanceof Error ? error.message : String(error)).slice(0, MAX_FAILURE_LENGTH);
+  // Half a character can't be encoded.
+  return encodeURIComponent(Buffer.from(text).toString());
+}
+
+function failureIn(header: string): string {
+  try {
+    return decodeURIComponent(header);
+  } catch {
+    return 'the other side failed to answer';
+  }
+}

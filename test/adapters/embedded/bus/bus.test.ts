@@ -1,0 +1,31 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openEmbeddedBus } from '../../../../src/adapters/embedded/bus/bus.js';
+import type { Bus } from '../../../../src/ports/bus.js';
+import { busContract } from '../../../contract/bus.js';
+import { openBusInProcess } from '../../../support/busProcess.js';
+
+busContract('embedded, in one process', () => opened((dir) => openEmbeddedBus({ dir, onError: () => undefined })));
+busContract('embedded, in two processes', () => opened((dir) => openBusInProcess({ dir })));
+busContract('embedded, the hub in another process', async () => {
+  const under = await opened((dir) => openEmbeddedBus({ dir, onError: () => undefined }), (dir) => openBusInProcess({ dir }));
+  return under;
+});
+
+async function opened(openSecond: (dir: string) => Promise<Bus>, openFirst: (dir: string) => Promise<Bus> = (dir) => openEmbeddedBus({ dir, onError: () => undefined })) {
+  const dir = await mkdtemp(join(tmpdir(), 'bus-'));
+  const members = [await openFirst(dir)];
+  return {
+    bus: members[0] as Bus,
+    async second() {
+      const member = await openSecond(dir);
+      members.push(member);
+      return member;
+    },
+    async destroy() {
+      await Promise.all(members.map((member) => member.close()));
+      await rm(dir, { recursive: true });
+    },
+  };
+}

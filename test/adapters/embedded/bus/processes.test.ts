@@ -1,0 +1,235 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openEmbeddedBus } from '../../../../src/adapters/embedded/bus/bus.js';
+import { encodeFrame } from '../../../../src/adapters/embedded/bus/frames.js';
+import type { Bus } from '../../../../src/ports/bus.js';
+import { UnavailableError } from '../../../../src/ports/unavailable.js';
+import { openBusInProcess } from '../../../support/busProcess.js';
+import { until } from '../../../support/until.js';
+
+interface Context {
+  dir: string;
+  errors: Error[];
+  open: (dir?: string) => Promise<Bus>;
+  members: Bus[];
+}
+const test = suite<Context>('embedded bus across processes');
+test.before.each((context) => {
+  context.dir = mkdtempSync(join(tmpdir(), 'bus-'));
+  context.errors = [];
+  context.members = [];
+  context.open = async (dir = context.dir) => {
+    const bus = await openEmbeddedBus({ dir, onError: (error) => context.errors.push(error as Error) });
+    context.members.push(bus);
+    return bus;
+  };
+});
+test.after.each(async ({ members, dir }) => {
+  await Promise.all(members.map((member) => member.close()));
+  rmSync(dir, { recursive: true });
+});
+
+/** Asks until it is answered, at most so long. */
+async function answeredWithin(ms: number, bus: Bus, subject: string): Promise<unknown> {
+  const deadline = performance.now() + ms;
+  for (;;) {
+    try {
+      return await bus.request(subject, {}, { timeoutMs: 500 });
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      await sleep(10);
+    }
+  }
+}
+
+const refusal = (promise: Promise<unknown>): Promise<Error> =>
+  promise.then(
+    () => new Error('it was not refused'),
+    (error: Error) => error,
+  );
+
+test('when the hub is killed the others meet again soon, and serve and hear as before', async ({ dir, open }) => {
+  const hub = await openBusInProcess({ dir });
+  const [one, two] = [await open(), await open()];
+  const heard: unknown[] = [];
+  await one.serve('who', 'who', async () => ({ by: 'one' }));
+  await one.subscribe('news', (news) => heard.push(news));
+  let release = (): void => undefined;
+  await two.serve('hangs', 'hangs', () => new Promise((resolve) => {
+    release = () => resolve({});
+  }));
+  const hanging = refusal(one.request('hangs', {}, { timeoutMs: 5_000 }));
+  await sleep(50);
+  await hub.kill();
+  const error = await hanging;
+  assert.instance(error, UnavailableError);
+  assert.ok((error as UnavailableError).outcomeUnknown);
+  release();
+
+  assert.equal(await answeredWithin(4_000, two, 'who'), { by: 'one' });
+  await two.publish('news', { n: 1 });
+  await answeredWithin(4_000, two, 'who');
+  assert.equal(heard, [{ n: 1 }]);
+
+  const third = await openBusInProcess({ dir });
+  assert.equal(await third.request('who', {}, { timeoutMs: 1_000 }), { by: 'one' });
+  await third.close();
+});
+
+test('what a killed process was asked ends at once, not at its deadline', async ({ dir, open }) => {
+  const bus = await open();
+  const other = await openBusInProcess({ dir });
+  await other.serve('hangs', 'hangs', () => new Promise(() => undefined));
+  const hanging = refusal(bus.request('hangs', {}, { timeoutMs: 10_000 }));
+  await sleep(50);
+  await other.kill();
+  assert.instance(await hanging, UnavailableError);
+  assert.is((await refusal(bus.request('hangs', {}, { timeoutMs: 1_000 }))).name, 'NoRespondersError');
+});
+
+test('a hub that closes hands over', async ({ open }) => {
+  const [hub, one, two] = [await open(), await open(), await open()];
+  await one.serve('who', 'who', async () => ({ by: 'one' }));
+  await Promise.all([hub.close(), hub.close()]);
+  assert.equal(await answeredWithin(1_000, two, 'who'), { by: 'one' });
+});
+
+test('a request made while there is no hub waits for the next one', async ({ dir, open }) => {
+  const hub = await openBusInProcess({ dir });
+  const bus = await open();
+  await bus.serve('who', 'who', async () => ({ by: 'me' }));
+  await hub.kill();
+  await sleep(1);
+  assert.equal(await answeredWithin(1_000, bus, 'who'), { by: 'me' });
+  await bus.ping();
+});
+
+test('many that open at once all meet', async ({ open }) => {
+  const members = await Promise.all(Array.from({ length: 8 }, () => open()));
+  await Promise.all(members.map((member, n) => member.serve(`m${n}`, 'q', async () => ({ n }))));
+  for (const member of members) {
+    const answers = await Promise.all(members.map((_, n) => member.request<{ n: number }>(`m${n}`, {}, { timeoutMs: 2_000 })));
+    assert.equal(answers.map(({ n }) => n), members.map((_, n) => n));
+  }
+});
+
+test('the socket and its lock are for their owner only, and the socket is gone with the last member', async ({ dir, open, members }) => {
+  await open();
+  for (const name of ['bus.sock', 'bus.lock']) assert.is(statSync(join(dir, name)).mode & 0o777, 0o600, name);
+  await members.pop()?.close();
+  assert.equal(readdirSync(dir), ['bus.lock']);
+});
+
+test('the socket of a killed process is taken over', async ({ dir, open }) => {
+  const first = await openBusInProcess({ dir });
+  await first.kill();
+  assert.ok(statSync(join(dir, 'bus.sock')).isSocket());
+  const bus = await open();
+  await bus.ping();
+  assert.equal(await openBusInProcess({ dir }).then(async (second) => {
+    await second.ping();
+    await second.close();
+    return 'met';
+  }), 'met');
+});
+
+test('a folder whose path is too long for a socket meets under a short one', async ({ dir, open, members }) => {
+  const long = join(dir, 'x'.repeat(60), 'y'.repeat(60));
+  const [one, two] = [await open(long), await open(long)];
+  await one.serve('who', 'who', async () => ({ by: 'one' }));
+  assert.equal(await two.request('who', {}, { timeoutMs: 1_000 }), { by: 'one' });
+  const socket = readFileSync(join(long, 'bus.path'), 'utf8');
+  assert.ok(socket.startsWith(tmpdir()) && socket.length < 100);
+  assert.is(statSync(join(socket, '..')).mode & 0o777, 0o700);
+  await Promise.all(members.map((member) => member.close()));
+  rmSync(join(socket, '..'), { recursive: true });
+});
+
+test('files that are not the bus\'s are named and left alone', async ({ dir, open }) => {
+  writeFileSync(join(dir, 'bus.lock'), 'a diary, long enough to be no empty file'.repeat(50));
+  assert.match((await refusal(open())).message, 'bus.lock is not the bus\'s lock file');
+  assert.match(readFileSync(join(dir, 'bus.lock'), 'utf8'), 'a diary');
+  rmSync(join(dir, 'bus.lock'));
+  writeFileSync(join(dir, 'bus.sock'), 'a sock');
+  assert.match((await refusal(open())).message, 'bus.sock is not the bus\'s socket');
+  assert.is(readFileSync(join(dir, 'bus.sock'), 'utf8'), 'a sock');
+  rmSync(join(dir, 'bus.sock'));
+  mkdirSync(join(dir, 'bus.sock'));
+  assert.match((await refusal(open())).message, 'bus.sock is not the bus\'s socket');
+  rmSync(join(dir, 'bus.sock'), { recursive: true });
+  await open();
+});
+
+test('a folder that can\'t be used is named', async ({ dir, open }) => {
+  writeFileSync(join(dir, 'file'), '');
+  assert.match((await refusal(open(join(dir, 'file', 'data')))).message, /bus.lock can't be made/);
+});
+
+test('who can\'t take over says so and tries again until it can', async ({ dir, open, errors }) => {
+  const hub = await openBusInProcess({ dir });
+  const bus = await open();
+  await bus.serve('who', 'who', async () => ({ by: 'me' }));
+  rmSync(join(dir, 'bus.sock'));
+  mkdirSync(join(dir, 'bus.sock'));
+  await hub.kill();
+  while (errors.length === 0) await sleep(5);
+  assert.match(errors[0]?.message ?? '', 'not the bus\'s socket');
+  assert.instance(await refusal(bus.ping()), UnavailableError);
+  rmSync(join(dir, 'bus.sock'), { recursive: true });
+  assert.equal(await answeredWithin(2_000, bus, 'who'), { by: 'me' });
+});
+
+test('a request is not asked of a handler that has just gone', async ({ open }) => {
+  const bus = await open();
+  const stop = await bus.serve('brief', 'brief', async () => ({}));
+  const answer = bus.request('brief', {}, { timeoutMs: 1_000 });
+  const stopped = stop();
+  assert.equal([(await Promise.allSettled([answer]))[0].status, await stopped], ['rejected', undefined]);
+  assert.is((await refusal(answer)).name, 'NoRespondersError');
+});
+
+test('bytes that make no sense are refused and reported; everyone else goes on', async ({ dir, open, errors }) => {
+  const bus = await open();
+  await bus.serve('who', 'who', async () => ({ by: 'me' }));
+  /** Says it. @returns whether the bus has hung up by the time that `heard` holds */
+  const say = async (heard: () => boolean, ...chunks: Buffer[]): Promise<boolean> => {
+    const socket = connect(join(dir, 'bus.sock'));
+    socket.on('error', () => undefined);
+    let closed = false;
+    socket.on('close', () => {
+      closed = true;
+    });
+    for (const chunk of chunks) {
+      socket.write(chunk);
+      await sleep(5);
+    }
+    await until(() => closed || heard(), 'the bus to hear it');
+    await sleep(20);
+    const cutOff = closed;
+    socket.destroy();
+    return cutOff;
+  };
+  const raw = (head: string, body = ''): Buffer => encodeFrame({ header: JSON.parse(head) as never, body });
+  const words = Buffer.from('GET / HTTP/1.1\r\n\r\n');
+  assert.ok(await say(() => false, words), 'cut off');
+  assert.match(errors.at(-1)?.message ?? '', /frame of \d+ bytes/);
+  const refused = errors.length;
+  const notJson = Buffer.concat([Buffer.from([0, 0, 0, 7, 0, 0, 0, 3]), Buffer.from('{{{')]);
+  const tooLongHeader = Buffer.from([0, 0, 0, 4, 0, 0, 0, 9]);
+  const odd = ['7', 'null', '{}', '{"t":"what"}', '{"t":"constructor"}', '{"t":"req","i":"1","s":"who"}', '{"t":"serve","s":"who"}', '{"t":"ask","i":1,"s":"a","q":"b"}', '{"t":"rep","i":99}', '{"t":"gone","i":1}', '{"t":"pong","i":1}'];
+  const nonsense = [notJson, tooLongHeader, ...odd.map((head) => raw(head))];
+  assert.not(await say(() => errors.length >= refused + nonsense.length, ...nonsense), 'still connected');
+  assert.is(errors.length, refused + nonsense.length);
+  assert.not(await say(() => true, raw('{"t":"drop","i":5}'), raw('{"t":"unserve","s":"no","q":"no"}'), raw('{"t":"unsub","s":"no"}')));
+  const before = errors.length;
+  assert.not(await say(() => errors.length > before, raw('{"t":"req","i":1,"s":"who"}', 'not json')), 'the handler never sees it');
+  assert.equal(errors.slice(before).map(({ message }) => message), ['a message on who that is no JSON']);
+  assert.equal(await bus.request('who', {}, { timeoutMs: 1_000 }), { by: 'me' });
+});
+
+test.run();

@@ -1,0 +1,101 @@
+import { copyFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Sqlite } from '../../../../src/adapters/embedded/driver.js';
+import { openEmbeddedEventStore } from '../../../../src/adapters/embedded/eventStore/eventStore.js';
+import { eventLogFile } from '../../../../src/adapters/embedded/eventStore/log.js';
+import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
+import { DataFileError } from '../../../../src/adapters/embedded/sqlite.js';
+import { UnavailableError } from '../../../../src/ports/unavailable.js';
+import { batchesOf, event, events, failureOf } from '../../../support/eventStoreEvents.js';
+import { inFolder } from '../../../support/eventStoreFolder.js';
+
+const test = suite('Embedded event store: damaged logs');
+
+test('damage deep inside is told when it is met, and not before', () =>
+  inFolder(async ({ dir, open }) => {
+    const store = await open();
+    for (let n = 0; n < 40; n++) await store.append(`stream-${n}`, events(50), 'none');
+    await store.close();
+    const file = eventLogFile(dir);
+    const bytes = readFileSync(file);
+    // All but the root pages at the beginning and the last rows.
+    bytes.fill(0xa5, 40 * 4_096, bytes.length - 40 * 4_096);
+    writeFileSync(file, bytes);
+
+    const damaged = await open();
+    const isDamage = (error: unknown): void => {
+      assert.instance(error, DataFileError);
+      assert.match((error as Error).message, /events\.db is damaged \(.+\): stop the service and restore it from a backup/);
+    };
+    isDamage(await failureOf(batchesOf(damaged.readAll(undefined))));
+    isDamage(await failureOf(Promise.all(Array.from({ length: 40 }, (_, n) => damaged.read(`stream-${n}`)))));
+    isDamage(await failureOf(batchesOf(damaged.follow(undefined))));
+    isDamage(await failureOf(Promise.all(Array.from({ length: 40 }, (_, n) => damaged.append(`stream-${n}`, [event()], 49)))));
+  }));
+
+test('an event whose text is no JSON any more is damage', () =>
+  inFolder(async ({ dir, open }) => {
+    const store = await open();
+    await store.append('stream', events(2), 'none');
+    await store.close();
+    const database = new Sqlite(eventLogFile(dir));
+    database.exec(`UPDATE events SET data = 'x' || data WHERE position = 2`);
+    database.close();
+    const damaged = await open();
+    assert.is((await damaged.read('stream', { limit: 1 })).length, 1);
+    assert.instance(await failureOf(damaged.read('stream')), DataFileError);
+  }));
+
+test('a log whose file was removed or replaced while it is open is not well: what is appended there is gone at the next start', () =>
+  inFolder(async ({ dir, open }) => {
+    const store = await open();
+    await store.ping();
+    const file = eventLogFile(dir);
+    renameSync(file, `${file}.old`);
+    assert.match(((await failureOf(store.ping())) as Error).message, /events\.db is not the file that was opened: it was removed or replaced/);
+    copyFileSync(`${file}.old`, file);
+    assert.instance(await failureOf(store.ping()), UnavailableError);
+    rmSync(file);
+    renameSync(`${file}.old`, file);
+    await store.ping();
+  }));
+
+test('a log without its id is refused', () =>
+  inFolder(async ({ dir, open }) => {
+    await (await open()).close();
+    const database = new Sqlite(eventLogFile(dir));
+    database.exec('DELETE FROM meta');
+    database.close();
+    const error = await failureOf(openEmbeddedEventStore({ dir }));
+    assert.instance(error, DataFileError);
+    assert.match((error as Error).message, /has lost its log id: restore it from a backup/);
+  }));
+
+test('a log that is gone or emptied while read models of it are there is refused, and nothing is made', () =>
+  inFolder(async ({ dir, open }) => {
+    await (await open()).close();
+    const reads = await openEmbeddedReadStore({ dir });
+    await reads.close();
+    const lose = [() => writeFileSync(eventLogFile(dir), ''), () => rmSync(eventLogFile(dir))];
+    for (const [index, lost] of lose.entries()) {
+      lost();
+      const error = await failureOf(openEmbeddedEventStore({ dir }));
+      assert.instance(error, DataFileError);
+      assert.match((error as Error).message, /events\.db is empty or gone, and read\.db beside it was made from a log: restore the log from a backup .* delete read\.db/);
+      assert.is(statSync(eventLogFile(dir), { throwIfNoEntry: false })?.size, [0, undefined][index]);
+    }
+    rmSync(join(dir, 'read.db'));
+    await (await open()).close();
+  }));
+
+test('a foreign file in the place of the log is refused', () =>
+  inFolder(async ({ dir }) => {
+    writeFileSync(eventLogFile(dir), 'not a log');
+    const error = await failureOf(openEmbeddedEventStore({ dir }));
+    assert.instance(error, DataFileError);
+    assert.is(readFileSync(eventLogFile(dir), 'utf8'), 'not a log');
+  }));
+
+test.run();

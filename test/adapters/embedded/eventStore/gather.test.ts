@@ -1,0 +1,91 @@
+/** Reads that are gathered and made together at the end of a turn of the event loop. */
+import { setImmediate as turn } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { gather } from '../../../../src/adapters/embedded/eventStore/gather.js';
+import { BESIDE_SLICE_MS } from '../../../../src/async/slices.js';
+
+const test = suite('gathered reads');
+
+test('what is asked in one turn is answered at its end, together and in order', async () => {
+  const turns: number[][] = [];
+  let current: number[] = [];
+  const ask = gather(
+    (question: number) => {
+      current.push(question);
+      return question * 10;
+    },
+    {
+      atOnce: 10,
+      around(work) {
+        current = [];
+        work();
+        turns.push(current);
+      },
+    },
+  );
+  const answers = Promise.all([ask(1), ask(2), ask(3)]);
+  await Promise.resolve();
+  assert.equal(turns, [], 'not before the turn ends');
+  assert.equal(await answers, [10, 20, 30]);
+  assert.is(await ask(4), 40);
+  assert.equal(turns, [[1, 2, 3], [4]]);
+});
+
+test('only so many in one turn; nobody is left out or overtaken', async () => {
+  const order: string[] = [];
+  const ask = gather((question: number) => order.push(String(question)), { atOnce: 2 });
+  const all = Promise.all([1, 2, 3, 4, 5].map(ask));
+  setImmediate(() => order.push('turn'));
+  await turn();
+  assert.equal(order, ['1', '2', 'turn']);
+  await all;
+  assert.equal(order.filter((one) => one !== 'turn'), ['1', '2', '3', '4', '5']);
+});
+
+test('what takes long ends its turn: the others are answered in the next ones, in order', async () => {
+  const order: string[] = [];
+  const ask = gather(
+    (question: number) => {
+      for (const until = performance.now() + 2 * BESIDE_SLICE_MS; performance.now() < until; );
+      order.push(String(question));
+    },
+    { atOnce: 10 },
+  );
+  const all = Promise.all([1, 2, 3].map(ask));
+  const turns = (async () => {
+    for (let n = 0; n < 3; n++) {
+      await turn();
+      order.push('turn');
+    }
+  })();
+  await Promise.all([all, turns]);
+  assert.equal(order, ['1', 'turn', '2', 'turn', '3', 'turn']);
+});
+
+test('one that fails, fails alone; one turn that fails as a whole, fails all of it and nothing after it', async () => {
+  let broken = false;
+  const ask = gather(
+    (question: number) => {
+      if (question < 0) throw new RangeError(String(question));
+      return question;
+    },
+    {
+      atOnce: 10,
+      around(work) {
+        if (broken) throw new Error('cannot begin');
+        work();
+      },
+    },
+  );
+  const outcomes = await Promise.allSettled([ask(1), ask(-2), ask(3)]);
+  assert.equal(outcomes.map(({ status }) => status), ['fulfilled', 'rejected', 'fulfilled']);
+  assert.instance((outcomes[1] as PromiseRejectedResult).reason, RangeError);
+  broken = true;
+  const failed = await Promise.allSettled([ask(1), ask(2)]);
+  assert.equal(failed.map((one) => (one as PromiseRejectedResult).reason?.message), ['cannot begin', 'cannot begin']);
+  broken = false;
+  assert.is(await ask(5), 5);
+});
+
+test.run();

@@ -1,0 +1,362 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import type { Database, Statement } from 'better-sqlite3';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Sqlite } from '../../../../src/adapters/embedded/driver.js';
+import type { AppendRequest } from '../../../../src/adapters/embedded/eventStore/commit.js';
+import { groupCommit } from '../../../../src/adapters/embedded/eventStore/commit.js';
+import { feed } from '../../../../src/adapters/embedded/eventStore/feed.js';
+import { eventLogFile, numberOf, openEventLog, positionOf } from '../../../../src/adapters/embedded/eventStore/log.js';
+import type { EventReader, Slice } from '../../../../src/adapters/embedded/eventStore/reader.js';
+import { watchTail } from '../../../../src/adapters/embedded/eventStore/tail.js';
+import { openEventWriter } from '../../../../src/adapters/embedded/eventStore/writer.js';
+import type { RecordedEvent } from '../../../../src/ports/eventStore.js';
+import { UnavailableError } from '../../../../src/ports/unavailable.js';
+import { batchesOf, event, events, failureOf, readUntil, within } from '../../../support/eventStoreEvents.js';
+import { inFolder } from '../../../support/eventStoreFolder.js';
+
+const test = suite('Embedded event store: its parts');
+
+test('positions are 16 digits; anything else is refused', () => {
+  assert.is(positionOf(42), '0000000000000042');
+  assert.is(numberOf('0000000000000042'), 42);
+  assert.is(numberOf(undefined), 0);
+  for (const odd of ['', '42', '000000000000004x', 'C:42/P:42']) assert.throws(() => numberOf(odd), (error: Error) => error instanceof RangeError);
+});
+
+test('a new log has no end and no events; an append needs an event', () =>
+  inFolder(async ({ open }) => {
+    const store = await open();
+    assert.is(await store.end(), undefined);
+    assert.equal(await batchesOf(store.readAll(undefined)), []);
+    assert.instance(await failureOf(store.append('stream', [], 'any')), RangeError);
+    assert.is(await store.end(), undefined);
+  }));
+
+test('appends that come while others are written are written together, also those that come last', () =>
+  inFolder(async ({ open }) => {
+    const store = await open();
+    const appends = [];
+    for (let n = 0; n < 3_000; n++) {
+      appends.push(store.append(`stream-${n % 10}`, [event()], 'any'));
+      if (n % 3 === 0) await nextTick();
+    }
+    await store.close();
+    const positions = (await Promise.all(appends)).map(({ position }) => position);
+    assert.is(positions.at(-1), positionOf(3_000));
+    assert.is(new Set(positions).size, 3_000);
+  }));
+
+test('more than one group holds is sent at once', () =>
+  inFolder(async ({ open }) => {
+    const store = await open();
+    await Promise.all([
+      ...Array.from({ length: 1_500 }, (_, n) => store.append(`small-${n}`, [event()], 'none')),
+      ...Array.from({ length: 12 }, (_, n) => store.append(`large-${n}`, [event('Large', { text: 'x'.repeat(900_000) })], 'none')),
+    ]);
+    assert.is(await store.end(), positionOf(1_512));
+    const batches = await batchesOf(store.readAll(undefined, { streams: ['large-'] }));
+    assert.ok(batches.length >= 2, 'large events come few at a time');
+    assert.is(batches.flatMap((batch) => batch.events).length, 12);
+    await store.append('large-stream', batches.flatMap((batch) => batch.events).slice(0, 1), 'none');
+    await store.append('large-stream', [event('Large', { text: 'y'.repeat(900_000) }), event()], 0);
+    assert.equal((await store.read('large-stream')).map(({ revision }) => revision), [0, 1, 2]);
+    const reading = failureOf(store.read('large-stream'));
+    await store.close();
+    assert.instance(await reading, UnavailableError);
+  }));
+
+test('an append that can not be written fails alone', () =>
+  inFolder(async ({ dir }) => {
+    const file = eventLogFile(dir);
+    const database = openEventLog(file, {});
+    const commit = groupCommit(database, file);
+    const request = (sequence: number, type: unknown): AppendRequest => [sequence, `stream-${sequence}`, 'none', [type as string, `id-${sequence}`, 'at', '{}', '{}']];
+    const outcomes = commit([request(1, 'A'), request(2, null), request(3, {}), request(4, 'B')]);
+    assert.equal(outcomes.map(({ kind }) => kind), ['appended', 'failed', 'failed', 'appended']);
+    assert.equal(outcomes[3], { sequence: 4, kind: 'appended', revision: 0, position: 2 });
+    assert.is(outcomes[1]!.kind === 'failed' && outcomes[1]!.outcomeUnknown, false);
+    database.close();
+  }));
+
+test('a lock that is never given back fails the group', () =>
+  inFolder(async ({ dir }) => {
+    const file = eventLogFile(dir);
+    const [database, other] = [openEventLog(file, {}), openEventLog(file, {})];
+    other.exec('BEGIN IMMEDIATE');
+    const commit = groupCommit(database, file, { lockWaitMs: 10 });
+    const request = (sequence: number): AppendRequest => [sequence, 's', 'any', ['A', `id-${sequence}`, 'at', '{}', '{}']];
+    assert.equal(commit([request(1), request(2)]), [1, 2].map((sequence) => ({ sequence, kind: 'failed', message: 'database is locked', code: 'SQLITE_BUSY', outcomeUnknown: false })));
+    other.exec('ROLLBACK');
+    assert.equal(commit([request(1), request(2)]).map(({ kind }) => kind), ['appended', 'appended']);
+    database.close();
+    other.close();
+  }));
+
+test('a writer whose disk is slow, and who writes one group after the other, leaves others their turn', () =>
+  inFolder(async ({ dir }) => {
+    const file = eventLogFile(dir);
+    const busy = openEventLog(file, {});
+    const stop = new Int32Array(new SharedArrayBuffer(4));
+    const waiter = new Worker(WAITER, { eval: true, workerData: { commit: import.meta.resolve('../../../../src/adapters/embedded/eventStore/commit.js'), log: import.meta.resolve('../../../../src/adapters/embedded/eventStore/log.js'), file, stop } });
+    const done = once(waiter, 'message') as Promise<[{ readonly kinds: readonly string[]; readonly ms: number }]>;
+    const commit = groupCommit(slow(busy), file);
+    await once(waiter, 'online');
+    const request = (sequence: number): AppendRequest => [sequence, `busy-${sequence}`, 'none', ['A', `busy-${sequence}`, 'at', '{}', '{}']];
+    const until = performance.now() + 20_000;
+    let groups = 0;
+    while (Atomics.load(stop, 0) === 0 && performance.now() < until) commit([request(++groups)]);
+    const [{ kinds, ms }] = await done;
+    busy.close();
+    assert.equal(kinds, Array.from({ length: 10 }, () => 'appended'));
+    assert.ok(ms < 4_000, `ten appends took ${ms.toFixed(0)} ms beside ${groups} groups`);
+  }));
+
+/** Ten groups, one after the other, on a thread of its own. */
+const WAITER = `
+  const { parentPort, workerData: { commit, log, file, stop } } = require('node:worker_threads');
+  Promise.all([import(commit), import(log)]).then(([{ groupCommit }, { openEventLog }]) => {
+    const database = openEventLog(file, { openElsewhere: true });
+    const group = groupCommit(database, file);
+    const begun = performance.now();
+    const kinds = Array.from({ length: 10 }, (_, at) => group([[at, 'waiter-' + at, 'none', ['A', 'waiter-' + at, 'at', '{}', '{}']]])[0].kind);
+    const ms = performance.now() - begun;
+    Atomics.store(stop, 0, 1);
+    database.close();
+    parentPort.postMessage({ kinds, ms });
+  });
+`;
+
+/** The database on a disk that takes 40 ms to sync. */
+function slow(database: Database): Database {
+  return new Proxy(database, {
+    get(target, key) {
+      const value = Reflect.get(target, key) as unknown;
+      if (key === 'inTransaction' || typeof value !== 'function') return value;
+      const method = value.bind(target) as (...given: unknown[]) => unknown;
+      if (key !== 'prepare') return method;
+      return (source: string) => {
+        const statement = method(source) as Statement;
+        if (source !== 'COMMIT') return statement;
+        return {
+          run: () => {
+            Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 40);
+            return statement.run();
+          },
+        };
+      };
+    },
+  });
+}
+
+test('what the writing thread fails for reaches the caller as what it is', () =>
+  inFolder(async ({ dir, open }) => {
+    const store = await open();
+    await store.append('first', [event()], 'none');
+    const other = new Sqlite(eventLogFile(dir));
+    other.exec('ALTER TABLE events RENAME TO elsewhere');
+    const error = (await failureOf(store.append('stream', [event()], 'none'))) as Error;
+    assert.instance(error, Sqlite.SqliteError);
+    assert.match(error.message, /no such table/);
+    assert.instance(await failureOf(store.read('stream')), Sqlite.SqliteError);
+    other.exec('ALTER TABLE elsewhere RENAME TO events');
+    other.close();
+    const odd = { ...event(), type: [] as unknown as string };
+    assert.instance(await failureOf(store.append('stream', [odd], 'none')), Error);
+    await store.append('stream', [event()], 'none');
+  }));
+
+test('a thread that dies leaves its appends open; the next append starts another', () =>
+  inFolder(async ({ dir }) => {
+    const file = eventLogFile(dir);
+    const database = openEventLog(file, {});
+    const script = join(dir, 'writer.mjs');
+    const writer = openEventWriter({ file, onStored: () => undefined, onGrown: () => undefined, script: pathToFileURL(script) });
+    const ends = async (): Promise<UnavailableError> => {
+      const error = (await within(20_000, failureOf(writer.append('stream', [event()], 'none')))) as UnavailableError;
+      assert.instance(error, UnavailableError);
+      assert.is(error.outcomeUnknown, true);
+      return error;
+    };
+    writeFileSync(script, `throw new Error('out of memory')`);
+    assert.match((await ends()).message, /ended \(out of memory\)/);
+    writeFileSync(script, `process.exit(1)`);
+    assert.match((await ends()).message, /ended \(without an error\)/);
+    writeFileSync(script, `import ${JSON.stringify(new URL('../../../../src/adapters/embedded/eventStore/eventStoreWorker.js', import.meta.url).href)}`);
+    assert.equal(await writer.append('stream', [event()], 'none'), { revision: 0, position: positionOf(1) });
+    await writer.close();
+    database.close();
+  }));
+
+test('what waits to be sent when the thread dies is open, too, and is not sent to the next', () =>
+  inFolder(async ({ dir }) => {
+    const file = eventLogFile(dir);
+    const database = openEventLog(file, {});
+    const script = join(dir, 'writer.mjs');
+    const worker = JSON.stringify(new URL('../../../../src/adapters/embedded/eventStore/eventStoreWorker.js', import.meta.url).href);
+    const died = JSON.stringify(join(dir, 'died'));
+    writeFileSync(script, [
+      `import { existsSync, writeFileSync } from 'node:fs';`,
+      `import { parentPort } from 'node:worker_threads';`,
+      `if (existsSync(${died})) await import(${worker});`,
+      `else parentPort.once('message', () => { writeFileSync(${died}, ''); process.exit(1); });`,
+    ].join('\n'));
+    const writer = openEventWriter({ file, onStored: () => undefined, onGrown: () => undefined, script: pathToFileURL(script) });
+    const open: Promise<unknown>[] = [];
+    let dead = false;
+    while (!dead) {
+      const failed = failureOf(writer.append('open', [event()], 'any'));
+      void failed.then(() => {
+        dead = true;
+      });
+      open.push(failed);
+      await nextTick();
+    }
+    const errors = (await Promise.all(open)) as UnavailableError[];
+    assert.ok(errors.length > 1 && errors.every(({ outcomeUnknown }) => outcomeUnknown));
+    assert.equal(await writer.append('next', [event()], 'none'), { revision: 0, position: positionOf(1) });
+    await writer.close();
+    database.close();
+  }));
+
+const NOTHING: Omit<EventReader, 'end' | 'scan'> = { readStream: () => false, timeAt: () => '', together: (work) => work() };
+const recorded = (position: number): RecordedEvent => ({ ...event(), stream: 's', revision: position - 1, position: positionOf(position) });
+
+test('a follower goes on when the engine is available again; readAll fails', async () => {
+  const failures = [new UnavailableError('locked'), undefined, new UnavailableError('locked again')];
+  const scan = (after: number, through: number): Slice => ({ events: Array.from({ length: through - after }, (_, n) => recorded(after + n + 1)), through, size: 1 });
+  const reader: EventReader = {
+    ...NOTHING,
+    end() {
+      const failure = failures.shift();
+      if (failure !== undefined) throw failure;
+      return 3;
+    },
+    scan: () => scan,
+  };
+  const tail = watchTail(() => 3);
+  const seen = await readUntil(feed(undefined, {}, { batchSize: 1 }, { reader, tail, closed: () => false }), (all) => all.length === 3, 3_000);
+  assert.equal(seen.map(({ revision }) => revision), [0, 1, 2]);
+  failures.push(new UnavailableError('locked'));
+  assert.instance(await failureOf(batchesOf(feed(undefined, {}, {}, { reader, closed: () => false }))), UnavailableError);
+  failures.push(new RangeError('a fault') as UnavailableError);
+  assert.instance(await failureOf(batchesOf(feed(undefined, {}, {}, { reader, tail, closed: () => false }))), RangeError);
+});
+
+test('a filtered read lets others have their turn, and passes over less where that takes long', async () => {
+  const spans: number[] = [];
+  const perPosition = 0.02;
+  const reader: EventReader = {
+    ...NOTHING,
+    end: () => 10_000,
+    scan: () => (after, through) => {
+      spans.push(through - after);
+      const until = performance.now() + (through - after) * perPosition;
+      while (performance.now() < until);
+      return { events: [], through, size: 0 };
+    },
+  };
+  let turns = 0;
+  let reading = true;
+  const others = (async () => {
+    while (reading) {
+      await nextTick();
+      turns += 1;
+    }
+  })();
+  const batches = await batchesOf(feed(undefined, { types: ['None'] }, {}, { reader, closed: () => false }));
+  reading = false;
+  await others;
+  assert.equal(batches, [{ events: [], position: positionOf(10_000), caughtUp: true }]);
+  assert.ok(Math.max(...spans.slice(4)) <= 512, `spans: ${spans.join(' ')}`);
+  assert.ok(turns >= 10, `${turns} turns`);
+});
+
+test('a feed that is stopped in the midst of a batch gives it up', async () => {
+  const ending = new AbortController();
+  const reader: EventReader = {
+    ...NOTHING,
+    end: () => 1_000_000,
+    scan: () => (_after, through) => {
+      const until = performance.now() + 6;
+      while (performance.now() < until);
+      ending.abort();
+      return { events: [recorded(through)], through, size: 0 };
+    },
+  };
+  assert.equal(await batchesOf(feed(undefined, {}, { signal: ending.signal }, { reader, closed: () => false })), []);
+});
+
+test('who waits for the log to grow is woken by growth past its place, by its signal, by a failing engine, and by the end', async () => {
+  let end: number | Error = 5;
+  const tail = watchTail(() => {
+    if (end instanceof Error) throw end;
+    return end;
+  });
+  await within(20_000, tail.past(4, undefined));
+  await within(20_000, tail.past(100, AbortSignal.abort()));
+  const signal = new AbortController();
+  const woken: string[] = [];
+  const wait = (name: string, position: number, by?: AbortSignal): Promise<void> => tail.past(position, by).then(() => void woken.push(name));
+  const waits = [wait('at 5', 5), wait('at 7', 7), wait('aborted', 100, signal.signal), wait('engine', 100)];
+  await sleep(50);
+  assert.equal(woken, []);
+  tail.grew(6);
+  await nextTick();
+  assert.equal(woken, ['at 5']);
+  end = 8;
+  await within(20_000, waits[1]!);
+  assert.equal(woken, ['at 5', 'at 7']);
+  signal.abort();
+  await nextTick();
+  assert.equal(woken.slice(2), ['aborted']);
+  end = new UnavailableError('gone');
+  await within(20_000, Promise.all(waits));
+  assert.equal(woken.slice(3), ['engine']);
+  end = 8;
+  const last = wait('closed', 100);
+  tail.close();
+  await within(20_000, last);
+  await within(20_000, tail.past(100, undefined));
+});
+
+test('streams of more events than one slice are read whole', () =>
+  inFolder(async ({ open }) => {
+    const store = await open();
+    await store.append('long', events(1_200), 'none');
+    assert.equal((await store.read('long')).map(({ data }) => (data as { n: number }).n), Array.from({ length: 1_200 }, (_, n) => n));
+    assert.equal((await store.read('long', { from: 100, limit: 1_000 })).map(({ revision }) => revision), Array.from({ length: 1_000 }, (_, n) => 100 + n));
+    assert.is((await store.read('long', { limit: 500 })).length, 500);
+  }));
+
+test('streams whose events are large are read whole, few of them or many, also from within and up to a limit', () =>
+  inFolder(async ({ open }) => {
+    const store = await open();
+    const text = 'x'.repeat(400_000);
+    for (const count of [5, 8, 21]) {
+      const stream = `large-${count}`;
+      await Promise.all(Array.from({ length: count }, () => store.append(stream, [event('Large', { text })], 'any')));
+      const read = async (options?: { from?: number; limit?: number }): Promise<number[]> => (await store.read(stream, options)).map(({ revision }) => revision);
+      const all = Array.from({ length: count }, (_, n) => n);
+      assert.equal(await read(), all);
+      assert.equal([await read({ from: 2 }), await read({ limit: count - 1 }), await read({ from: 1, limit: 4 })], [all.slice(2), all.slice(0, -1), all.slice(1, 5)]);
+    }
+  }));
+
+test('a prefix at the end of all characters matches what begins with it', () =>
+  inFolder(async ({ open }) => {
+    const store = await open();
+    const names = ['\u{10FFFF}', '\u{10FFFF}x', 'a\u{10FFFF}b', 'b', '\uD7FFa', '\uE000'];
+    for (const name of names) await store.append(name, [event()], 'none');
+    const found = async (prefix: string): Promise<string[]> => (await batchesOf(store.readAll(undefined, { streams: [prefix] }))).flatMap((batch) => batch.events.map(({ stream }) => stream));
+    for (const prefix of ['\u{10FFFF}', 'a\u{10FFFF}', '\uD7FF', 'b', '']) {
+      assert.equal(await found(prefix), names.filter((name) => name.startsWith(prefix)));
+    }
+  }));
+
+test.run();

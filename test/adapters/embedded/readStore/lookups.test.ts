@@ -1,0 +1,229 @@
+/** Documents that are looked up together, here or by a thread. */
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { READ_STORE_FILE } from '../../../../src/adapters/embedded/readStore/file.js';
+import { layoutOf } from '../../../../src/adapters/embedded/readStore/layout.js';
+import { type Lookups, type LookupsOptions, openLookups } from '../../../../src/adapters/embedded/readStore/lookups.js';
+import { createMemory } from '../../../../src/adapters/embedded/readStore/memory.js';
+import { openEmbeddedReadStore } from '../../../../src/adapters/embedded/readStore/readStore.js';
+import { at, batch, doc, newCollection, rejectionOf } from '../../../support/readStoreDocuments.js';
+import { newFolder } from '../../../support/readStoreEmbedded.js';
+import { unexpected } from '../../../support/unexpected.js';
+
+const test = suite('Embedded read store: looking documents up');
+
+const collection = newCollection();
+const other = newCollection();
+
+/** Answers with where it was read; finds no `none…`, can't read `bad…`, dies of `fatal…`, is in no hurry with `slow…`. */
+const SCRIPTED = `
+  const { parentPort } = require('node:worker_threads');
+  const answer = (asked) => {
+    const ids = asked.flatMap((one) => one.ids);
+    if (ids.some((id) => id.startsWith('fatal'))) throw new Error('out of order');
+    if (ids.some((id) => id.startsWith('bad'))) return undefined;
+    return asked.flatMap(({ table, ids }) => ids.flatMap((id) => (id.startsWith('none') ? [undefined, undefined] : ['1', JSON.stringify({ by: 'thread', table, id })])));
+  };
+  parentPort.on('message', (message) => {
+    if (message === 'close') return parentPort.close();
+    if (message.some(({ ids }) => ids.some((id) => id.startsWith('slow')))) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100);
+    parentPort.postMessage(answer(message));
+  });
+  parentPort.postMessage('ready');`;
+
+/** Lookups with the scripted thread; `here`: the ids that were read on this one. */
+function scripted(options: Omit<Partial<LookupsOptions>, 'onDeath'> = {}) {
+  const here: string[] = [];
+  const deaths: string[] = [];
+  const memory = createMemory();
+  let threads = 0;
+  const lookups = openLookups({
+    read(_, id) {
+      here.push(id);
+      if (id.startsWith('bad')) throw new Error(`can't read ${id}`);
+      return id.startsWith('none') ? undefined : { id, position: '1', body: { by: 'here' } };
+    },
+    memory: () => memory,
+    start() {
+      threads++;
+      return new Worker(SCRIPTED, { eval: true });
+    },
+    onDeath: ({ message }) => void deaths.push(message),
+    ...options,
+  });
+  return { lookups, here, deaths, memory, threads: () => threads };
+}
+
+const many = (name: string, amount = 20): string[] => Array.from({ length: amount }, (_, n) => `${name}${n}`);
+const all = async (lookups: Lookups, ids: readonly string[]) => Promise.all(ids.map((id) => lookups.get(collection, id)));
+const byWhom = async (lookups: Lookups, ids: readonly string[]) => [...new Set((await all(lookups, ids)).map((document) => (document?.body as { by?: string })?.by))];
+
+/** Asks until the thread answers: it is started by the first who ask for much, and they don't wait for it. */
+async function withThread(lookups: Lookups): Promise<void> {
+  for (let n = 0; !(await byWhom(lookups, many(`start${n}-`))).includes('thread'); n++) await wait(10);
+}
+
+test('little is read here, at the end of the turn; much by the thread, once there is one', async () => {
+  const { lookups, here, threads } = scripted();
+  const little = all(lookups, many('a', 7));
+  await Promise.resolve();
+  assert.equal(here, [], 'not before the turn ends');
+  assert.equal((await little).map((document) => document?.id), many('a', 7));
+  assert.is(threads(), 0);
+  assert.equal(await byWhom(lookups, many('b')), ['here'], 'nobody waits for the thread to start');
+  assert.is(threads(), 1);
+  await withThread(lookups);
+  here.length = 0;
+  const found = await Promise.all([...many('c').map((id) => lookups.get(collection, id)), ...many('d').map((id) => lookups.get(other, id)), lookups.get(collection, 'none'), lookups.get(collection, 'e')]);
+  assert.equal(found.map((document) => document?.id), [...many('c'), ...many('d'), undefined, 'e'], 'each gets its own');
+  const tables = found.map((document) => (document?.body as { table?: string })?.table);
+  assert.is(new Set(tables.slice(0, 20)).size, 1);
+  assert.is(tables[41], tables[0]);
+  assert.is.not(tables[20], tables[0]);
+  assert.equal(here, []);
+  assert.equal(await byWhom(lookups, ['f']), ['here']);
+  await lookups.close();
+});
+
+test('more than fits into a turn, and more than the thread is sent at once, is all answered', async () => {
+  const { lookups } = scripted();
+  await withThread(lookups);
+  const ids = [...many('slow', 1), ...many('x', 3_000)];
+  assert.equal((await all(lookups, ids)).map((document) => document?.id), ids);
+  await lookups.close();
+});
+
+test('without a processor for a thread everything is read here', async () => {
+  const { lookups, here } = scripted({ start: undefined });
+  assert.equal(await byWhom(lookups, many('a', 250)), ['here']);
+  assert.is(here.length, 250);
+  await lookups.close();
+});
+
+test('what the thread can not read is read here, and who asked for it learns why', async () => {
+  const { lookups } = scripted();
+  await withThread(lookups);
+  const outcomes = await Promise.allSettled([...many('a'), 'bad'].map((id) => lookups.get(collection, id)));
+  assert.equal(outcomes.map(({ status }) => status), [...many('a').map(() => 'fulfilled'), 'rejected']);
+  assert.is(((outcomes[20] as PromiseRejectedResult).reason as Error).message, "can't read bad");
+  assert.equal(await byWhom(lookups, many('b')), ['thread'], 'and it goes on');
+  await lookups.close();
+});
+
+test('what a thread was asked when it died is read here; another is started after a while', async () => {
+  const { lookups, threads, deaths } = scripted({ restartMs: 60_000 });
+  await withThread(lookups);
+  assert.equal(await byWhom(lookups, [...many('a'), 'fatal']), ['here']);
+  assert.equal(deaths, ['out of order']);
+  assert.equal(await byWhom(lookups, many('b')), ['here']);
+  assert.is(threads(), 1);
+  await lookups.close();
+
+  const soon = scripted({ restartMs: 0 });
+  await withThread(soon.lookups);
+  assert.equal(await byWhom(soon.lookups, [...many('a'), 'fatal']), ['here']);
+  await withThread(soon.lookups);
+  assert.is(soon.threads(), 2);
+  await soon.lookups.close();
+});
+
+test('what is asked for again is remembered, until something is forgotten; an answer that was under way then is not', async () => {
+  const { lookups, memory, here } = scripted();
+  await withThread(lookups);
+  const name = `${collection.name}@1`;
+  await all(lookups, many('a'));
+  await all(lookups, many('a'));
+  memory.forget('another@1');
+  here.length = 0;
+  assert.equal(await byWhom(lookups, ['a3']), ['thread']);
+  assert.equal(await byWhom(lookups, [...many('a'), 'b']), ['thread', 'here'], 'what is left is little');
+  assert.equal(here, ['b']);
+  memory.forget(name);
+  assert.equal(await byWhom(lookups, ['a3']), ['here']);
+
+  const asked = all(lookups, ['slow', ...many('c')]);
+  await turn();
+  await turn();
+  memory.forget(name);
+  await asked;
+  const again = all(lookups, ['slow', ...many('c')]);
+  await turn();
+  await turn();
+  memory.forget(name);
+  await again;
+  assert.equal(await byWhom(lookups, ['c1']), ['here'], 'it may be outdated');
+  await lookups.close();
+});
+
+test('of builds that readers have left nothing is kept: there may be any number of them', () => {
+  const memory = createMemory();
+  const builds = Array.from({ length: 40 }, (_, n) => layoutOf({ ...collection, version: n + 1 }));
+  for (const layout of builds) {
+    // Once it has been asked for it is remembered from the second time on.
+    for (let times = 0; times < 2; times++) memory.remember(layout, doc('a', 1, {}), memory.age());
+    assert.ok(memory.known(layout, 'a'));
+  }
+  assert.is(memory.known(builds[0] as (typeof builds)[number], 'a'), undefined);
+});
+
+test('a memory that can not be brought up to date fails those who ask, and nobody after them', async () => {
+  const memory = createMemory();
+  let broken = false;
+  const { lookups } = scripted({
+    memory() {
+      if (broken) throw new Error('no disk');
+      return memory;
+    },
+  });
+  await withThread(lookups);
+  broken = true;
+  for (const ids of [many('a', 150), ['b']]) {
+    const outcomes = await Promise.allSettled(ids.map((id) => lookups.get(collection, id)));
+    for (const outcome of outcomes) assert.is(((outcome as PromiseRejectedResult).reason as Error).message, 'no disk');
+  }
+  broken = false;
+  assert.equal(await byWhom(lookups, many('c')), ['thread']);
+  await lookups.close();
+});
+
+test('closing answers what was asked before; what comes after is read here', async () => {
+  const { lookups } = scripted();
+  await withThread(lookups);
+  const asked = all(lookups, ['slow', ...many('a')]);
+  await turn();
+  const closing = lookups.close();
+  assert.equal((await asked).map((document) => document?.id), ['slow', ...many('a')]);
+  await closing;
+  assert.equal(await byWhom(lookups, many('b')), ['here']);
+  await lookups.close();
+});
+
+test('the store’s own thread finds what stands in the file, and the same is missing to both', async () => {
+  const dir = await newFolder();
+  const store = await openEmbeddedReadStore({ dir });
+  await store.ensure(collection);
+  await store.write([batch(collection, many('d', 500).map((id, n) => doc(id, n + 1, { n, text: 'ä€😀\u0000' })))]);
+  const lookups = openLookups({
+    read: (_, id) => {
+      throw new Error(`${id} was to be read by the thread`);
+    },
+    memory: createMemory,
+    onDeath: unexpected,
+    start: () => new Worker(new URL('../../../../src/adapters/embedded/readStore/readStoreLookupWorker.js', import.meta.url), { workerData: { file: join(dir, READ_STORE_FILE) } }),
+  });
+  await Promise.allSettled(many('d').map((id) => lookups.get(collection, id)));
+  while ((await Promise.allSettled(many('d').map((id) => lookups.get(collection, id)))).some(({ status }) => status === 'rejected')) await wait(10);
+  const found = await all(lookups, ['none', ...many('d', 499)]);
+  assert.equal(found, [undefined, ...many('d', 499).map((id, n) => doc(id, n + 1, { n, text: 'ä€😀\u0000' }))]);
+  assert.is(found[1]?.position, at(1));
+  assert.match((await rejectionOf(Promise.all(many('x').map((id) => lookups.get(other, id))))).message, 'by the thread', 'a collection that is not there');
+  await lookups.close();
+  await store.close();
+  await rm(dir, { recursive: true });
+});
+
+test.run();

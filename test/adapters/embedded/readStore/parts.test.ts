@@ -1,0 +1,211 @@
+import { Worker } from 'node:worker_threads';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { layoutOf } from '../../../../src/adapters/embedded/readStore/layout.js';
+import { openLink } from '../../../../src/adapters/embedded/readStore/link.js';
+import type { WriterRequest } from '../../../../src/adapters/embedded/readStore/messages.js';
+import { createPacker } from '../../../../src/adapters/embedded/readStore/packer.js';
+import { createWaiters } from '../../../../src/adapters/embedded/readStore/waiters.js';
+import { afterPrefix } from '../../../../src/adapters/prefix.js';
+import { UnavailableError } from '../../../../src/ports/unavailable.js';
+import { at, batch, doc, newCollection, rejectionOf } from '../../../support/readStoreDocuments.js';
+
+const test = suite('Embedded read store: its parts');
+
+/** Answers every request with its kind, but dies of `drop`. */
+const FRAGILE = `
+  const { parentPort } = require('node:worker_threads');
+  parentPort.on('message', (message) => {
+    if (message === 'close') return parentPort.close();
+    if (message.some(({ request }) => request.kind === 'drop')) throw new Error('out of order');
+    parentPort.postMessage(message.map(({ id, request }) => ({ id, value: request.kind })));
+  });`;
+
+test('a writer that dies fails what it had not answered, and another takes its place', async () => {
+  let started = 0;
+  let told = 0;
+  const link = openLink(
+    () => {
+      started++;
+      return new Worker(FRAGILE, { eval: true });
+    },
+    ({ message }) => new Error(message),
+    () => {
+      told++;
+    },
+  );
+  const bind: WriterRequest = { kind: 'bind', logId: 'l' };
+  const called = link.call(bind);
+  assert.is(told, 0);
+  assert.is(await called, 'bind');
+  assert.is(told, 1);
+  const failed = await Promise.all([rejectionOf(link.call({ kind: 'drop', layout: layoutOf(newCollection()) })), rejectionOf(link.call(bind))]);
+  for (const error of failed) {
+    assert.instance(error, UnavailableError);
+    assert.ok((error as UnavailableError).outcomeUnknown);
+    assert.match((error.cause as Error).message, 'out of order');
+  }
+  assert.equal(await Promise.all([link.call(bind), link.call(bind)]), ['bind', 'bind']);
+  assert.is(started, 2);
+  await link.close();
+  assert.instance(await rejectionOf(link.call(bind)), UnavailableError);
+  await link.close();
+});
+
+test('a link whose writer is dead closes', async () => {
+  const link = openLink(
+    () => new Worker(FRAGILE, { eval: true }),
+    ({ message }) => new Error(message),
+    () => undefined,
+  );
+  await rejectionOf(link.call({ kind: 'drop', layout: layoutOf(newCollection()) }));
+  await link.close();
+});
+
+/** Answers the last parts of writes, and keeps of each whether it had a checkpoint. */
+const TAKING = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  parentPort.on('message', (message) => {
+    if (message === 'close') return parentPort.close();
+    for (const { id, request } of message) {
+      for (const { checkpoint } of request.batches) if (checkpoint !== undefined) Atomics.add(workerData, 0, 1);
+      if (request.last) parentPort.postMessage([{ id }]);
+    }
+  });`;
+
+test('a write whose writer dies in between fails, and its checkpoint is not written: the documents before it are lost', async () => {
+  const checkpoints = new Int32Array(new SharedArrayBuffer(4));
+  const started: Worker[] = [];
+  const start = (): Worker => {
+    const worker = new Worker(TAKING, { eval: true, workerData: checkpoints });
+    started.push(worker);
+    return worker;
+  };
+  const link = openLink(start, ({ message }) => new Error(message), () => undefined);
+  let sent = 0;
+  const packer = createPacker({
+    ...link,
+    async sent() {
+      await link.sent();
+      if (++sent === 2) await started[0]?.terminate();
+    },
+  });
+  const collection = newCollection();
+  const text = 'x'.repeat(1_900);
+  const batches = Array.from({ length: 40 }, (_, k) => batch(collection, Array.from({ length: 1_000 }, (_unused, n) => doc(`${n}`, k, { text })), k < 38 ? undefined : k));
+  const error = await rejectionOf(packer.write(batches));
+  assert.instance(error, UnavailableError);
+  assert.ok((error as UnavailableError).outcomeUnknown);
+  assert.equal([started.length, checkpoints[0]], [2, 0]);
+  await packer.write(batches);
+  assert.is(checkpoints[0], 2);
+  await link.close();
+});
+
+/** A packer whose parts are kept. */
+function packerOnPaper() {
+  const parts: WriterRequest[] = [];
+  let turns = 0;
+  const packer = createPacker({
+    send: (request) => void parts.push(request),
+    async sent() {
+      turns++;
+    },
+    deaths: () => 0,
+    async call<R>(request: WriterRequest) {
+      parts.push(request);
+      return undefined as R;
+    },
+  });
+  return { packer, parts, turns: () => turns };
+}
+
+test('a large write is packed in slices, its checkpoint last', async () => {
+  const { packer, parts, turns } = packerOnPaper();
+  const collection = newCollection([['n']]);
+  const text = 'x'.repeat(1_900);
+  const batches = Array.from({ length: 20 }, (_, k) => batch(collection, Array.from({ length: 1_000 }, (_unused, n) => doc(`${n}`, k, { n, text })), k));
+  await packer.write(batches);
+  assert.ok(turns() >= 2, `${turns()} turns`);
+  const writes = parts.flatMap((part) => (part.kind === 'write' ? [part] : []));
+  assert.is(writes.findIndex(({ last }) => last), writes.length - 1);
+  const packed = writes.flatMap((part) => part.batches);
+  assert.is(packed.reduce((sum, { rows }) => sum + rows.length, 0), 20_000 * 4);
+  let documents = 0;
+  for (const { rows, checkpoint } of packed) {
+    documents += rows.length / 4;
+    if (checkpoint !== undefined) assert.is(documents, (Number(checkpoint.position) + 1) * 1_000, 'with or after its documents');
+  }
+});
+
+test('a body that is no JSON fails its write without a checkpoint, and the next goes on', async () => {
+  const { packer, parts } = packerOnPaper();
+  const collection = newCollection();
+  const bad = packer.write([batch(collection, [doc('a', 1, {})]), batch(collection, [doc('b', 1, { n: 1n })], 1)]);
+  const good = packer.write([batch(collection, [doc('c', 2, {})], 2)]);
+  assert.instance(await rejectionOf(bad), TypeError);
+  await good;
+  assert.equal(
+    parts.map((part) => (part.kind === 'write' ? [part.call, part.last, part.batches.map(({ checkpoint }) => checkpoint?.position)] : part)),
+    [[1, true, []], [2, true, [at(2)]]],
+  );
+});
+
+test('waiting ends with the error of a store that can not be read', async () => {
+  let failing = false;
+  let looks = 0;
+  const waiters = createWaiters({
+    version() {
+      looks++;
+      if (failing) throw new UnavailableError('no disk');
+      return 1;
+    },
+    checkpoint: () => undefined,
+  });
+  const waiting = [waiters.reached('a@1', at(1), 5_000), waiters.reached('b@1', at(1), 5_000)];
+  failing = true;
+  for (const one of waiting) assert.instance(await rejectionOf(one), UnavailableError);
+  const before = looks;
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.is(looks, before, 'nobody waits, nobody looks');
+  waiters.close();
+});
+
+test('a checkpoint that is known needs no look into the file', async () => {
+  let looks = 0;
+  const waiters = createWaiters({
+    version: () => 1,
+    checkpoint() {
+      looks++;
+      return undefined;
+    },
+  });
+  waiters.advanced('a@1', at(5));
+  waiters.advanced('a@1', at(4));
+  assert.ok(await waiters.reached('a@1', at(5), 0));
+  assert.is(looks, 0);
+  waiters.forget('a@1');
+  assert.not.ok(await waiters.reached('a@1', at(5), 0));
+  assert.is(looks, 1);
+  waiters.close();
+});
+
+test('the end of a prefix', () => {
+  const ends: readonly (readonly [string, string | undefined])[] = [
+    ['', undefined],
+    ['a', 'b'],
+    ['az', 'a{'],
+    ['\u{d7ff}', '\u{e000}'],
+    ['\u{ffff}', '\u{10000}'],
+    ['a\u{10ffff}', 'b'],
+    ['\u{10ffff}\u{10ffff}', undefined],
+  ];
+  for (const [prefix, end] of ends) assert.is(afterPrefix(prefix), end);
+});
+
+test('names that can not be a table are refused', () => {
+  for (const name of ['', 'A', 'a-b', 'a"b', 'a b', 'ä']) assert.throws(() => layoutOf({ name, version: 1, indexes: [] }), /only lower-case/);
+  for (const version of [0, -1, 1.5, Number.NaN]) assert.throws(() => layoutOf({ name: 'a', version, indexes: [] }), /whole number/);
+});
+
+test.run();

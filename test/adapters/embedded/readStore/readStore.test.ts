@@ -1,0 +1,4 @@
+import { readStoreContract } from '../../../contract/readStore.js';
+import { embeddedFixture } from '../../../support/readStoreEmbedded.js';
+
+readStoreContract('embedded', () => embeddedFixture());

@@ -1,0 +1,252 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect, headers } from 'nats';
+import { suite } from 'uvu';
+import { EngineError } from '../../../src/adapters/engineError.js';
+import { openNatsBus } from '../../../src/adapters/nats/bus.js';
+import { type Bus, DeadlineError, NoRespondersError, RemoteError } from '../../../src/ports/bus.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { busContract } from '../../contract/bus.js';
+import { type BusProcess, openBusInProcess } from '../../support/busProcess.js';
+import { type NatsServer, natsMissing, natsOfVersion, startNats } from '../../support/natsServer.js';
+import { freePort } from '../../support/serverProcess.js';
+
+const missing = natsMissing();
+const ownMissing = natsMissing({ own: true });
+const ignore = (): void => undefined;
+
+if (missing === undefined) {
+  const shared = await startNats();
+  busContract('NATS', async () => {
+    const logId = randomUUID();
+    const members: Bus[] = [];
+    const open = async (): Promise<Bus> => {
+      const bus = await openNatsBus({ url: shared.url, logId, onError: ignore });
+      members.push(bus);
+      return bus;
+    };
+    return {
+      bus: await open(),
+      second: open,
+      async destroy() {
+        await Promise.all(members.map((member) => member.close()));
+      },
+    };
+  });
+
+  const after = suite('NATS contract: what was started');
+  after('is ended', () => shared.stop());
+  after.run();
+} else {
+  console.log(`skipped: bus: NATS: ${missing}`);
+}
+
+const versions = suite('NATS: versions');
+
+versions('one that is too old is refused and left', async () => {
+  for (const [version, refused] of [['2.1.9', true], ['1.4.1', true], ['2.8.4', true], ['2.9.0', false], ['2.12.1', false], ['3.0.0-beta', false]] as const) {
+    const server = await natsOfVersion(version);
+    const opened = await openNatsBus({ url: server.url, logId: 'x', onError: ignore }).catch((error: unknown) => error);
+    if (refused) {
+      assert.ok(opened instanceof EngineError, version);
+      assert.equal(opened.message, `NATS_URL: NATS ${version} is too old: use 2.9 or later`);
+    } else {
+      assert.ok(!(opened instanceof Error), `${version}: ${String(opened)} ${String((opened as Error).cause)}`);
+      await (opened as Bus).close();
+    }
+    await server.close();
+  }
+});
+
+versions.run();
+
+if (ownMissing === undefined) {
+  const test = suite<{ server: NatsServer; logId: string }>('NATS');
+  test.before.each(async (context) => {
+    context.server = await startNats({ own: true });
+    context.logId = randomUUID();
+  });
+  test.after.each(({ server }) => server.stop());
+
+  test('installations that share a NATS do not hear each other', async ({ server, logId }) => {
+    const one = await openNatsBus({ url: server.url, logId, onError: ignore });
+    const other = await openNatsBus({ url: server.url, logId: randomUUID(), onError: ignore });
+    await one.serve('work', 'q', async () => ({ by: 'one' }));
+    await assert.rejects(other.request('work', {}, { timeoutMs: 10_000 }), NoRespondersError);
+    assert.deepEqual(await one.request('work', {}, { timeoutMs: 10_000 }), { by: 'one' });
+    await Promise.all([one.close(), other.close()]);
+  });
+
+  test('what is no JSON is refused and told of once, with its subject and nothing of what it holds', async ({ server, logId }) => {
+    const errors: Error[] = [];
+    const bus = await openNatsBus({ url: server.url, logId, onError: (error) => errors.push(error as Error) });
+    let handled = 0;
+    await bus.serve('work', 'q', async () => ({ done: ++handled }));
+    await bus.subscribe('news', () => void handled++);
+    const stranger = await connect({ servers: server.url });
+    const on = (subject: string): string => `gift.${logId}.${subject}`;
+    stranger.publish(on('work'), '+447700900123 {{{');
+    stranger.publish(on('news'), '');
+    const reply = await stranger.request(on('work'), '{"to":"+447700900123"', { timeout: 1_000 });
+    assert.match(decodeURIComponent(reply.headers?.get('Gift-Failed') ?? ''), /^a message on work that is no JSON$/);
+    stranger.subscribe(on('odd'), { callback: (_, message) => void message.respond('447700900123') });
+    stranger.subscribe(on('worse'), { callback: (_, message) => void message.respond('{"to":') });
+    const header = headers();
+    header.set('Gift-Failed', '%E2%82');
+    stranger.subscribe(on('worst'), { callback: (_, message) => void message.respond('', { headers: header }) });
+    await stranger.flush();
+    for (const [subject, message] of [['worse', 'a message on worse that is no JSON'], ['worst', 'the other side failed to answer']] as const) {
+      await assert.rejects(bus.request(subject, {}, { timeoutMs: 10_000 }), (error: unknown) => error instanceof RemoteError && error.message === message);
+    }
+    assert.equal(await bus.request<unknown>('odd', {}, { timeoutMs: 10_000 }), 447_700_900_123, 'JSON, whatever it says: who asked has to check it');
+    assert.deepEqual(errors.map(({ message }) => message).toSorted(), ['a message on news that is no JSON', 'a message on work that is no JSON', 'a message on work that is no JSON']);
+    assert.equal(handled, 0);
+    assert.deepEqual(await bus.request('work', {}, { timeoutMs: 10_000 }), { done: 1 });
+    await Promise.all([bus.close(), stranger.close()]);
+  });
+
+  for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
+    test(`goes on by itself after the server met ${signal}`, async ({ server, logId }) => {
+      const errors: unknown[] = [];
+      const bus = await openNatsBus({ url: server.url, logId, onError: (error) => errors.push(error) });
+      const second = await openNatsBus({ url: server.url, logId, onError: ignore });
+      await second.serve('work', 'q', async () => ({ done: true }));
+      server.child?.kill(signal);
+      // The signal takes its time.
+      await sleep(50);
+      await assert.rejects(bus.request('work', {}, { timeoutMs: 300 }));
+      await assert.rejects(bus.ping(), UnavailableError);
+      if (signal === 'SIGKILL') await server.restart();
+      else server.child?.kill('SIGCONT');
+      let answer: object | undefined;
+      for (let wait = 0; wait < 300 && answer === undefined; wait++) {
+        answer = await bus.request<object>('work', {}, { timeoutMs: 300 }).catch(() => undefined);
+        if (answer === undefined) await sleep(50);
+      }
+      assert.deepEqual(answer, { done: true });
+      if (signal === 'SIGKILL') assert.ok(errors.length > 0, 'the loss is told');
+      await Promise.all([bus.close(), second.close()]);
+    });
+  }
+
+  test('it is looked for again however long it is gone, and everything that was served and heard before is again', async ({ server, logId }) => {
+    const [bus, other] = [await openNatsBus({ url: server.url, logId, onError: ignore }), await openNatsBus({ url: server.url, logId, onError: ignore })];
+    const heard: object[] = [];
+    await other.serve('work', 'q', async () => ({ done: true }));
+    await other.subscribe<object>('told', (message) => void heard.push(message));
+    server.child?.kill('SIGKILL');
+    // Ten tries, which is where the client gives up by itself, take less.
+    await sleep(7_000);
+    await server.restart();
+    let answer: object | undefined;
+    for (let wait = 0; wait < 200 && answer === undefined; wait++) {
+      answer = await bus.request<object>('work', {}, { timeoutMs: 300 }).catch(() => undefined);
+      if (answer === undefined) await sleep(100);
+    }
+    assert.deepEqual(answer, { done: true });
+    await bus.publish('told', { n: 1 });
+    for (let wait = 0; wait < 1_000 && heard.length === 0; wait++) await sleep(20);
+    assert.deepEqual(heard, [{ n: 1 }]);
+    await Promise.all([bus.close(), other.close()]);
+  });
+
+  const members = async (url: string, logId: string): Promise<{ readonly asker: Bus; readonly one: BusProcess; readonly other: BusProcess; close(): Promise<void> }> => {
+    const asker = await openNatsBus({ url, logId, onError: ignore });
+    const [one, other] = await Promise.all([openBusInProcess({ url, logId }), openBusInProcess({ url, logId })]);
+    return { asker, one, other, close: async () => void (await Promise.all([asker, one, other].map((bus) => bus.close()))) };
+  };
+
+  test('a frozen member of a queue group, which NATS goes on handing requests, keeps nobody waiting, and does nothing twice when it wakes up', async ({ server, logId }) => {
+    const { asker, one, other, close } = await members(server.url, logId);
+    const done = new Map<number, number>();
+    const count = async ({ n }: { n: number }): Promise<object> => {
+      done.set(n, (done.get(n) ?? 0) + 1);
+      return { n };
+    };
+    for (const member of [one, other]) await member.serve<{ n: number }>('work', 'q', count);
+    one.freeze();
+    await sleep(50);
+    const began = performance.now();
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, n) => asker.request<{ n: number }>('work', { n }, { timeoutMs: 15_000 })));
+    assert.ok(performance.now() - began < 10_000, `${performance.now() - began} ms`);
+    assert.deepEqual(answers.map(({ n }) => n), Array.from({ length: 40 }, (_, n) => n));
+    one.thaw();
+    await asker.request('work', { n: 99 }, { timeoutMs: 15_000 });
+    await sleep(200);
+    assert.ok([...done.values()].every((times) => times <= 2), 'each member takes a request once, however often it comes');
+    await close();
+  });
+
+  test('who has begun with a request and falls silent is given up long before the deadline; who only takes long is waited for', async ({ server, logId }) => {
+    const { asker, one, other, close } = await members(server.url, logId);
+    let begun: (() => void) | undefined;
+    const isBegun = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    await one.serve('freezes', 'q', async () => {
+      begun?.();
+      await sleep(10_000, undefined, { ref: false });
+      return {};
+    });
+    await other.serve('slow', 'q', async () => {
+      await sleep(3_000);
+      return { slow: true };
+    });
+    const slow = asker.request('slow', {}, { timeoutMs: 15_000 });
+    const freezing = assert.rejects(asker.request('freezes', {}, { timeoutMs: 15_000 }), DeadlineError);
+    await isBegun;
+    await sleep(300);
+    one.freeze();
+    const began = performance.now();
+    await freezing;
+    assert.ok(performance.now() - began < 6_000, `${performance.now() - began} ms`);
+    assert.deepEqual(await slow, { slow: true });
+    await one.kill();
+    await close();
+  });
+
+  test('what was handed over once is never said to have had nobody to take it', async ({ server, logId }) => {
+    const { asker, one, other, close } = await members(server.url, logId);
+    await one.serve('work', 'q', async () => ({}));
+    one.freeze();
+    await sleep(50);
+    const asked = assert.rejects(asker.request('work', {}, { timeoutMs: 15_000 }), DeadlineError);
+    await sleep(100);
+    await one.kill();
+    const began = performance.now();
+    await asked;
+    assert.ok(performance.now() - began < 8_000, 'and not waited for till the end');
+    await assert.rejects(asker.request('work', {}, { timeoutMs: 15_000 }), NoRespondersError);
+    await other.close();
+    await close();
+  });
+
+  test('credentials: taken from the address, refused clearly', async ({ logId }) => {
+    const guarded = await startNats({ args: ['--user', 'u', '--pass', 'p/w'] });
+    const { host } = new URL(guarded.url);
+    const bus = await openNatsBus({ url: `nats://u:p%2Fw@${host}`, logId, onError: ignore });
+    await bus.ping();
+    await bus.close();
+    await assert.rejects(openNatsBus({ url: `nats://u:wrong@${host}`, logId, onError: ignore }), (error: unknown) => error instanceof EngineError && error.message.startsWith('NATS_URL: the credentials are refused') && !error.message.includes('wrong'));
+    await guarded.stop();
+    const tokened = await startNats({ args: ['--auth', 's3cret'] });
+    const other = await openNatsBus({ url: `nats://s3cret@${new URL(tokened.url).host}`, logId, onError: ignore });
+    await other.ping();
+    await other.close();
+    await tokened.stop();
+  });
+
+  test('nobody there: a clear message at start', async ({ logId }) => {
+    const port = await freePort();
+    await assert.rejects(openNatsBus({ url: `nats://127.0.0.1:${port}`, logId, onError: ignore }), /^EngineError: NATS_URL: no NATS server answers there/);
+  });
+
+  test('a server without TLS where it is asked for', async ({ server, logId }) => {
+    await assert.rejects(openNatsBus({ url: server.url.replace('nats:', 'tls:'), logId, onError: ignore }), /^EngineError: NATS_URL: the server has no TLS/);
+  });
+
+  test.run();
+} else {
+  console.log(`skipped: NATS: ${ownMissing}`);
+}
