@@ -9,7 +9,7 @@ const LONGEST = [
   'cli/projectionsLost',
   'api/fuzz',
   'faults/outages',
-  'adapters/nats',
+  'adapters/nats/bus',
   'projections/rebuildLive',
   'engines',
   'cli/projections',

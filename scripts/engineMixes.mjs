@@ -7,7 +7,7 @@ const HTTP = /^api\//;
 /** They start the service, but choose its engines themselves. */
 const OWN_ENGINES = /^(docs\/|faults\/outages|processors\/fromNothing|cli\/(projectionsLost|restoreDrill|withoutService)\.)/;
 /** What processes of several roles do with each other, over HTTP: each of them sees what another has written, does what another asks for, and rebuilds what another serves. */
-const SEVERAL_ROLES = /^(api\/(gifts|health|rebuilding|redemptions|stripe|transactions|vouchers|ops\/(parked|projections|refunds))\.)/;
+const SEVERAL_ROLES = /^(api\/(health|rebuilding|stripe|gifts\/(gifts|redemptions|transactions|vouchers)|ops\/(parked|projections|refunds))\.)/;
 
 /** Long and the same everywhere above the ports: once on servers is enough. */
 const ONCE_ON_SERVERS = /^api\/(crashPoints|fuzz|rebuilding)\./;

@@ -1,6 +1,6 @@
 /**
  * `npm test`: compiles, then runs every test file, a few at a time, each in a process of its own. `npm test -- NAME` runs those whose path
- * holds NAME (`projections`, `test/api/gifts.test.ts`). `--coverage` (npm run coverage) measures them and fails below 95 % of lines or branches.
+ * holds NAME (`projections`, `test/api/gifts/gifts.test.ts`). `--coverage` (npm run coverage) measures them and fails below 95 % of lines or branches.
  * `--every-engine` runs those that start the service on servers too (engineMixes.mjs); with names, or TEST_MIXES=whole, the HTTP tests on every mix of engines.
  * The last line is `N passed, N failed`, and `, N skipped` where some were; above it stand the files that failed at first and passed when run again, alone.
  */

@@ -17,8 +17,8 @@ import { boughtBefore } from '../support/pastPurchase.js';
 import { requestText, sendRaw } from '../support/rawHttp.js';
 import { type Asking, type Json, type Reply, type Service, request, startService } from '../support/service.js';
 import { unexpected } from '../support/unexpected.js';
-import { operationsOf } from './openapiCheck.js';
 import { eventually } from '../support/until.js';
+import { operationsOf } from './openapi/check.js';
 
 const test = suite('errors');
 let service: Service;

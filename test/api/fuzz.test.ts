@@ -10,7 +10,7 @@ import { PASSING, answerOf, checked } from '../support/answers.js';
 import { chosenServers } from '../support/engines.js';
 import { buy, redeem } from '../support/giftFlow.js';
 import { type Json, type Reply, type Service, startService } from '../support/service.js';
-import { type DescribedOperation, type GivenAnswer, answerChecker, operationsOf, relationsOf, resolved } from './openapiCheck.js';
+import { type DescribedOperation, type GivenAnswer, answerChecker, operationsOf, relationsOf, resolved } from './openapi/check.js';
 
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20_261_121);
 /** How many requests are made, compared with what everybody's run makes of them: on servers the descriptions are no others. */

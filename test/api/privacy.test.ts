@@ -11,8 +11,8 @@ import type { RecordedEvent } from '../../src/ports/eventStore.js';
 import { answerOf, checked } from '../support/answers.js';
 import { purchaseOf } from '../support/giftFlow.js';
 import { type Json, type Reply, type Service, request, startService } from '../support/service.js';
-import { operationsOf, relationsOf } from './openapiCheck.js';
 import { eventually } from '../support/until.js';
+import { operationsOf, relationsOf } from './openapi/check.js';
 
 const test = suite('privacy');
 let service: Service;

@@ -3,15 +3,15 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { suite } from 'uvu';
 import type { EventStore, RecordedEvent } from '../../src/ports/eventStore.js';
-import { eventOf } from '../support/house.js';
 import { buy, purchaseOf, redeem, refused } from '../support/giftFlow.js';
-import { paymentSettings } from '../support/realProviders.js';
+import { eventOf } from '../support/house.js';
 import { requestText, sendRaw } from '../support/rawHttp.js';
+import { paymentSettings } from '../support/realProviders.js';
 import { type Json, type Reply, type Service, startService } from '../support/service.js';
 import { openStripeServer, type StripeIntent, type StripeServer } from '../support/stripeServer.js';
 import { dispute, paymentFailed, refunded, signed, stripeMessage, succeeded, type Webhook } from '../support/stripeWebhooks.js';
-import { answerChecker } from './openapiCheck.js';
 import { eventually, until } from '../support/until.js';
+import { answerChecker } from './openapi/check.js';
 
 const test = suite('payments by Stripe');
 const SECRET = `whsec_${randomBytes(16).toString('hex')}`;

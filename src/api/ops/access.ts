@@ -2,9 +2,9 @@
 import { eventView } from '../../audit/eventView.js';
 import { accessStream } from '../../domain/access.js';
 import { MAX_WHOLE_NUMBER } from '../query.js';
-import { eventExample, eventSchema } from '../schemas/events.js';
-import type { OpsRoute } from './frame.js';
 import type { OpsDeps } from './deps.js';
+import { eventExample, eventSchema } from './eventSchemas.js';
+import type { OpsRoute } from './frame.js';
 
 const LIMIT = 100;
 const MAX_LIMIT = 1_000;

@@ -7,7 +7,7 @@ import type { Tasks } from '../../projections/tasks.js';
 import type { ProviderSettings } from '../../providerSettings.js';
 import type { ReadModels } from '../../readModels.js';
 import type { Standings } from '../../standing/standings.js';
-import type { GiftRouteDeps } from '../giftDeps.js';
+import type { GiftRouteDeps } from '../gifts/deps.js';
 
 /** What all of them work with. */
 export interface OpsDeps {

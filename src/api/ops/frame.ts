@@ -3,14 +3,14 @@
  * and the record of who saw what, appended before the answer goes out.
  */
 import { Readable } from 'node:stream';
+import type { Sight } from '../../audit/eventView.js';
+import type { AccessRecorder, Asker, BegunExport } from '../../commands/recordAccess.js';
 import type { AccessRequest } from '../../domain/access.js';
 import type { Role } from '../../domain/account.js';
 import { MAX_REASON } from '../../domain/reason.js';
-import type { Sight } from '../../audit/eventView.js';
-import type { AccessRecorder, Asker, BegunExport } from '../../commands/recordAccess.js';
 import type { Position } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
-import { contextOf } from '../giftDeps.js';
+import { contextOf } from '../gifts/deps.js';
 import type { Answer, Call, EarlyCall, Handler, Route, RouteDescription, Schema } from '../route.js';
 
 /** A call that only watches is recorded once in so long, in ms. */

@@ -11,14 +11,14 @@ import { giftStream } from '../../domain/gift.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
 import { gifts as giftsProjection } from '../../projections/gifts.js';
+import { dataSchema } from '../catalogue/schemas.js';
 import { type ErrorCode, HttpError } from '../errors.js';
-import { contextOf } from '../giftDeps.js';
+import { contextOf } from '../gifts/deps.js';
 import { waitUntilShown } from '../positions.js';
 import type { Call, EarlyCall, Schema } from '../route.js';
-import { dataSchema } from '../schemas/catalogue.js';
-import { eventExample, eventSchema } from '../schemas/events.js';
-import { type OpsRoute, reasonProperty } from './frame.js';
 import type { OpsDeps } from './deps.js';
+import { eventExample, eventSchema } from './eventSchemas.js';
+import { type OpsRoute, reasonProperty } from './frame.js';
 
 const careSchema: Schema = {
   title: 'GiftCare',

@@ -1,6 +1,6 @@
 /** A gift as the API would have shown it at a position of the log: the same folds, the same entities, the catalogue and the accounts of then. */
-import type { Sight } from '../../audit/eventView.js';
 import { catalogueThen } from '../../audit/catalogueThen.js';
+import type { Sight } from '../../audit/eventView.js';
 import { type HistoryDeps, type NamedGifts, upTo } from '../../audit/giftHistory.js';
 import { accountStream, phoneStream } from '../../domain/account.js';
 import { MASK } from '../../domain/fieldClasses.js';
@@ -13,8 +13,8 @@ import { transactionIn } from '../../projections/transactions.js';
 import type { ReadModels } from '../../readModels.js';
 import { GIFT_RELATIONS, embedGift, requestKinds } from '../embed.js';
 import { type Embedded, embeddedCollector } from '../embedded.js';
-import { giftEntity } from '../giftEntities.js';
-import { type JoinedGift, joinedGift } from '../giftJoin.js';
+import { giftEntity } from '../gifts/entities.js';
+import { type JoinedGift, joinedGift } from '../gifts/join.js';
 
 /** What it is made with. */
 export interface GiftThenDeps extends HistoryDeps {

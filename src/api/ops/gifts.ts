@@ -7,14 +7,14 @@ import { positionAt } from '../../audit/positionAt.js';
 import { DEFAULT_ZONE } from '../../audit/times.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
+import { giftEmbeddedSchema, giftExample, giftSchema } from '../gifts/schemas.js';
 import type { EarlyCall } from '../route.js';
-import { eventExample, eventSchema } from '../schemas/events.js';
-import { giftEmbeddedSchema, giftExample, giftSchema } from '../schemas/gifts.js';
+import type { OpsDeps } from './deps.js';
+import { eventExample, eventSchema } from './eventSchemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
 import type { Exported, OpsRoute } from './frame.js';
 import { ALL_RELATIONS, giftThen } from './giftThen.js';
 import { pastInstantAsked, zoneParameter } from './ranges.js';
-import type { OpsDeps } from './deps.js';
 
 const PARAMS = { giftId: "The gift's id or shortcode, the id of one of its redemptions, or its transaction's." };
 /** Records a piece of a stream. */

@@ -5,13 +5,13 @@ import { parkedEntry, parkedView, type ParkedView } from '../../audit/parkedView
 import { discardParked, findParked, type FoundWork, type ParkedOutcome, retryParked } from '../../commands/parkedWork.js';
 import { PARKED_NAMES } from '../../domain/parked.js';
 import type { Condition } from '../../ports/readStore.js';
-import { contextOf } from '../giftDeps.js';
+import { dataSchema } from '../catalogue/schemas.js';
+import { contextOf } from '../gifts/deps.js';
 import { waitUntilShown } from '../positions.js';
 import type { Call, EarlyCall, Schema } from '../route.js';
-import { dataSchema } from '../schemas/catalogue.js';
-import { callerSchema, eventExample, eventSchema } from '../schemas/events.js';
-import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import type { OpsDeps } from './deps.js';
+import { callerSchema, eventExample, eventSchema } from './eventSchemas.js';
+import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 
 const LIMIT = 100;
 const MAX_LIMIT = 1_000;

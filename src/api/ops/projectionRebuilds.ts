@@ -8,9 +8,9 @@ import { abortRebuild, beginRebuild, beginRollback, checkRebuild, RebuildRefused
 import { PROJECTIONS } from '../../readModels.js';
 import { rebuildShown } from '../../standing/projections.js';
 import type { RebuildStanding } from '../../standing/standing.js';
+import { dataSchema } from '../catalogue/schemas.js';
 import { HttpError } from '../errors.js';
 import type { Call } from '../route.js';
-import { dataSchema } from '../schemas/catalogue.js';
 import type { Named } from './deps.js';
 import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import { rebuildExample, rebuildSchema } from './projectionSchemas.js';

@@ -3,18 +3,18 @@ import type { BegunExport } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { type Build, buildOf } from '../../projections/builds.js';
 import type { Difference } from '../../projections/differences.js';
-import type { Pace } from '../../projections/pace.js';
 import { forgetFound, foundIds, keepFound } from '../../projections/found.js';
+import type { Pace } from '../../projections/pace.js';
 import { MAX_REPAIRS, repair, RepairRefusedError } from '../../projections/repair.js';
 import type { RepairOutcome } from '../../projections/repairOrders.js';
 import { type Task, type TaskKind, TaskRunningError } from '../../projections/tasks.js';
 import { verifyAll, VerifyRefusedError, verifySample } from '../../projections/verify.js';
 import { openScratch } from '../../scratch.js';
+import { dataSchema } from '../catalogue/schemas.js';
 import { HttpError } from '../errors.js';
 import type { Call, Schema } from '../route.js';
-import { dataSchema } from '../schemas/catalogue.js';
-import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import type { Named, Upkeep } from './deps.js';
+import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
 import { repairExample, repairSchema, taskSchema, verificationExample, verificationSchema } from './projectionSchemas.js';
 
 /** How long an answer waits for a task to end, in ms. */

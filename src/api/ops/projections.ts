@@ -5,15 +5,15 @@ import { considerate } from '../../projections/pace.js';
 import type { Projection } from '../../projections/projection.js';
 import { PROJECTIONS } from '../../readModels.js';
 import type { ProjectionStanding } from '../../standing/standing.js';
+import { dataSchema } from '../catalogue/schemas.js';
 import { HttpError } from '../errors.js';
-import { contextOf } from '../giftDeps.js';
+import { contextOf } from '../gifts/deps.js';
 import type { Call, EarlyCall, Schema } from '../route.js';
-import { dataSchema } from '../schemas/catalogue.js';
+import type { Named, OpsDeps } from './deps.js';
 import type { OpsRoute } from './frame.js';
 import { rebuildRoutes } from './projectionRebuilds.js';
 import { standingExamples, standingSchema } from './projectionSchemas.js';
 import { taskRoutes } from './projectionTasks.js';
-import type { Named, OpsDeps } from './deps.js';
 
 const named: Schema = { type: 'string', enum: PROJECTIONS.map(({ name }) => name) };
 /** The path parameter. */

@@ -4,11 +4,11 @@ import { REDEMPTION_COLUMNS, type RedemptionFilter, type RedemptionRecord, readR
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
 import type { Call, Schema } from '../route.js';
-import { eventExample, eventSchema } from '../schemas/events.js';
+import type { OpsDeps } from './deps.js';
+import { eventExample, eventSchema } from './eventSchemas.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
 import type { OpsRoute } from './frame.js';
 import { rangeAsked, rangeExample, rangeParameters, rangeProperties } from './ranges.js';
-import type { OpsDeps } from './deps.js';
 
 const LIMIT = 100;
 const MAX_LIMIT = 1_000;

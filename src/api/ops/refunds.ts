@@ -2,11 +2,11 @@
 import { listRefunds, refundGifts, type RefundStanding } from '../../commands/refundGifts.js';
 import { giftIdOf } from '../../domain/giftIds.js';
 import { Refusal } from '../../domain/refusal.js';
-import { contextOf } from '../giftDeps.js';
+import { dataSchema } from '../catalogue/schemas.js';
+import { contextOf } from '../gifts/deps.js';
 import type { Schema } from '../route.js';
-import { dataSchema } from '../schemas/catalogue.js';
-import { type OpsRoute, reasonProperty } from './frame.js';
 import type { OpsDeps } from './deps.js';
+import { type OpsRoute, reasonProperty } from './frame.js';
 
 /** How long a refund is waited for, ms: longer than most take. */
 const WAIT_MS = 5_000;

@@ -1,0 +1,93 @@
+/** Categories of products (spec 4.5). */
+import { inSlices } from '../../async/slices.js';
+import type { Category } from '../../domain/catalogue.js';
+import type { CatalogueView } from '../../projections/catalogueView.js';
+import type { Catalogue } from '../../projections/wholeCatalogue.js';
+import { embeddedCollector, type Embedded } from '../embedded.js';
+import { HttpError } from '../errors.js';
+import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../pages.js';
+import type { Route } from '../route.js';
+import { callerId } from './callerId.js';
+import { brandEntity, categoryEntity, productEntity, sellableProducts } from './entities.js';
+import { brandExample, brandSchema, categoryExample, categorySchema, dataSchema, embeddedSchema, productExample, productSchema } from './schemas.js';
+
+const PATH = '/api/v2/product-tags/categories';
+const RELATIONS = ['products', 'products.brand'];
+const EMBEDDED = embeddedSchema({ products: productSchema, brands: brandSchema });
+const EMBEDDED_EXAMPLE = { products: [productExample], brands: [brandExample] };
+
+/** The routes of categories. */
+export function categoryRoutes({ catalogue, publicUrl }: { readonly catalogue: CatalogueView; readonly publicUrl: string }): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: PATH,
+      operation: 'listCategories',
+      summary: 'List categories',
+      description: 'In the order of the catalogue. Their products are those that the caller may buy; a category without any is listed too.',
+      tag: 'Catalogue',
+      caller: 'any',
+      embeds: RELATIONS,
+      query: { type: 'object', properties: pageParameters },
+      answers: [
+        {
+          status: 200,
+          description: 'A page of categories.',
+          schema: pageSchema(categorySchema, EMBEDDED),
+          example: paginate({ publicUrl, path: PATH, rawQuery: '', page: 1, perPage: 20, total: 1, data: [categoryExample], embedded: EMBEDDED_EXAMPLE }),
+        },
+      ],
+      errors: [],
+      async handle({ query, rawQuery, embeds, principal }) {
+        const state = catalogue.current();
+        const userId = callerId(principal);
+        const request = pageRequest(query);
+        const all = [...state.categories.values()];
+        const categories = pageOf(all, request);
+        const data = categories.map((category) => categoryEntity(state, category, userId));
+        const embedded = await embedding(state, categories, embeds, userId);
+        return { status: 200, body: paginate({ publicUrl, path: PATH, rawQuery, ...request, total: all.length, data, embedded }) };
+      },
+    },
+    {
+      method: 'GET',
+      path: `${PATH}/:id`,
+      operation: 'getCategory',
+      summary: 'One category',
+      description: 'As in the list: with the products that the caller may buy.',
+      tag: 'Catalogue',
+      caller: 'any',
+      embeds: RELATIONS,
+      params: { id: "The category's id." },
+      answers: [{ status: 200, description: 'The category.', schema: dataSchema(categorySchema, EMBEDDED), example: { data: categoryExample, embedded: EMBEDDED_EXAMPLE } }],
+      errors: ['category_not_found'],
+      async open({ params, principal }) {
+        const state = catalogue.current();
+        const userId = callerId(principal);
+        const category = state.categories.get(params['id'] ?? '');
+        if (category === undefined) throw new HttpError('category_not_found');
+        return async ({ embeds }) => {
+          const embedded = await embedding(state, [category], embeds, userId);
+          return { status: 200, body: { data: categoryEntity(state, category, userId), ...(embedded === undefined ? {} : { embedded }) } };
+        };
+      },
+    },
+  ];
+}
+
+/** `products.brand` comes with `products`: every step of a path is embedded. */
+async function embedding(state: Catalogue, categories: readonly Category[], embeds: readonly string[], userId: string | undefined): Promise<Embedded | undefined> {
+  if (embeds.length === 0) return undefined;
+  const collector = embeddedCollector();
+  const brands = embeds.includes('products.brand');
+  collector.request('products');
+  if (brands) collector.request('brands');
+  await inSlices(categories, ({ products }) => {
+    for (const product of sellableProducts(state, products, userId)) {
+      collector.add('products', product.id, () => productEntity(product));
+      const brand = brands ? state.brands.get(product.brand_id) : undefined;
+      if (brand !== undefined) collector.add('brands', brand.id, () => brandEntity(state, brand, userId));
+    }
+  });
+  return collector.result();
+}

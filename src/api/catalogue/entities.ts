@@ -1,0 +1,158 @@
+/**
+ * The catalogue's entries as the API shows them (spec 2.8 to 2.13). `visible_to` is never shown: it names other users.
+ * `userId` is the caller's; `undefined` is a client, which sees what is visible to everyone.
+ */
+import type { Brand, Category, Integration, Product, Segment, Store } from '../../domain/catalogue.js';
+import { pounds } from '../../domain/money.js';
+import type { Catalogue } from '../../projections/wholeCatalogue.js';
+
+/** A product (spec 2.12). `sale_price` is pence, `price` pounds with two decimals. */
+export interface ProductEntity {
+  readonly id: string;
+  readonly brand_id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly sale_price: number;
+  readonly price: string;
+  readonly image_url: string;
+  readonly active: boolean;
+  readonly segments: readonly string[];
+  readonly valid_days: number;
+}
+
+/** A brand (spec 2.11). */
+export interface BrandEntity {
+  readonly id: string;
+  readonly name: string;
+  readonly description: string;
+  readonly image_url: string;
+  readonly merchant_id: string;
+  readonly integration_id: string | null;
+  readonly active: boolean;
+  readonly consolidated: 0 | 1;
+  readonly products: readonly string[];
+  readonly consolidated_products: readonly string[];
+}
+
+/** A category (spec 2.10). */
+export interface CategoryEntity {
+  readonly id: string;
+  readonly name: string;
+  readonly image_url: string;
+  readonly type: 'Category';
+  readonly featured: 0 | 1;
+  readonly products: readonly string[];
+}
+
+/** A store (spec 2.13). Degrees, WGS 84. */
+export interface StoreEntity {
+  readonly id: string;
+  readonly brand_id: string;
+  readonly name: string;
+  readonly address: string;
+  readonly postcode: string;
+  readonly longitude: number;
+  readonly latitude: number;
+}
+
+/** A voucher segment (spec 2.8). `expiry` is in days. */
+export interface SegmentEntity {
+  readonly id: string;
+  readonly name: string;
+  readonly voucherType: string;
+  readonly expiry: number;
+  readonly configuration: Readonly<Record<string, unknown>>;
+}
+
+/** A brand's main integration method (spec 2.13). */
+export interface IntegrationEntity {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** The product as shown. */
+export function productEntity(product: Product): ProductEntity {
+  return {
+    id: product.id,
+    brand_id: product.brand_id,
+    name: product.name,
+    description: product.description,
+    sale_price: product.sale_price,
+    price: pounds(product.sale_price),
+    image_url: product.image_url,
+    active: product.active,
+    segments: product.segments,
+    valid_days: product.valid_days,
+  };
+}
+
+/** The brand as shown, with the ids of those of its products that the caller may see. */
+export function brandEntity(catalogue: Catalogue, brand: Brand, userId: string | undefined): BrandEntity {
+  return {
+    id: brand.id,
+    name: brand.name,
+    description: brand.description,
+    image_url: brand.image_url,
+    merchant_id: brand.merchant_id,
+    integration_id: brand.integration_id,
+    active: brand.active,
+    consolidated: brand.consolidated,
+    products: ownProducts(catalogue, brand, userId).map((product) => product.id),
+    consolidated_products: consolidatedProducts(catalogue, brand, userId).map((product) => product.id),
+  };
+}
+
+/** The brand's own products that the caller may see. */
+export function ownProducts(catalogue: Catalogue, brand: Brand, userId: string | undefined): readonly Product[] {
+  return catalogue.productsOf(brand.id).filter((product) => catalogue.sellable(product, userId));
+}
+
+/** The consolidated products that the brand accepts and the caller may see; a consolidated brand accepts none (spec 2.11). */
+export function consolidatedProducts(catalogue: Catalogue, brand: Brand, userId: string | undefined): readonly Product[] {
+  return brand.consolidated === 1 ? [] : sellableProducts(catalogue, brand.consolidated_products, userId);
+}
+
+/** The category as shown, with the ids of those of its products that the caller may see. */
+export function categoryEntity(catalogue: Catalogue, category: Category, userId: string | undefined): CategoryEntity {
+  return {
+    id: category.id,
+    name: category.name,
+    image_url: category.image_url,
+    type: 'Category',
+    featured: category.featured,
+    products: sellableProducts(catalogue, category.products, userId).map((product) => product.id),
+  };
+}
+
+/** Those of the products that the caller may see, in the order of `ids`. */
+export function sellableProducts(catalogue: Catalogue, ids: readonly string[], userId: string | undefined): readonly Product[] {
+  const products: Product[] = [];
+  for (const id of ids) {
+    const product = catalogue.products.get(id);
+    if (product !== undefined && catalogue.sellable(product, userId)) products.push(product);
+  }
+  return products;
+}
+
+/** The store as shown. */
+export function storeEntity(store: Store): StoreEntity {
+  return {
+    id: store.id,
+    brand_id: store.brand_id,
+    name: store.name,
+    address: store.address,
+    postcode: store.postcode,
+    longitude: store.longitude,
+    latitude: store.latitude,
+  };
+}
+
+/** The segment as shown. */
+export function segmentEntity(segment: Segment): SegmentEntity {
+  return { id: segment.id, name: segment.name, voucherType: segment.voucherType, expiry: segment.expiry, configuration: segment.configuration };
+}
+
+/** The integration as shown. */
+export function integrationEntity(integration: Integration): IntegrationEntity {
+  return { id: integration.id, name: integration.name };
+}

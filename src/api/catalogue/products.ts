@@ -1,0 +1,112 @@
+/** Products (spec 4.5): those that are active, of an active brand, and visible to the caller. */
+import { inSlices } from '../../async/slices.js';
+import type { Product } from '../../domain/catalogue.js';
+import type { CatalogueView } from '../../projections/catalogueView.js';
+import type { Catalogue } from '../../projections/wholeCatalogue.js';
+import { embeddedCollector, type Embedded } from '../embedded.js';
+import { HttpError } from '../errors.js';
+import { MAX_WHOLE_NUMBER } from '../query.js';
+import type { Call, Route } from '../route.js';
+import { callerId } from './callerId.js';
+import { brandEntity, productEntity, type ProductEntity } from './entities.js';
+import { brandExample, brandSchema, dataSchema, embeddedSchema, listSchema, productExample, productSchema } from './schemas.js';
+import { MAX_QUERY, productSearch } from './search.js';
+
+const EMBEDDED = embeddedSchema({ brands: brandSchema });
+const PENCE = { type: 'integer', minimum: 0, maximum: MAX_WHOLE_NUMBER } as const;
+const IDS = { type: 'array', items: { type: 'string' } } as const;
+
+/** The routes of products. */
+export function productRoutes({ catalogue }: { readonly catalogue: CatalogueView }): Route[] {
+  const search = productSearch();
+  return [
+    {
+      method: 'GET',
+      path: '/api/v2/products',
+      operation: 'listProducts',
+      summary: 'List active products',
+      description:
+        'All products that the caller may buy. With `q` the best match comes first, otherwise they are in the order of the catalogue. All filters given must hold.',
+      tag: 'Catalogue',
+      caller: 'any',
+      embeds: ['brand'],
+      query: {
+        type: 'object',
+        properties: {
+          q: {
+            type: 'string',
+            maxLength: MAX_QUERY,
+            description: 'Matched against name and description; forgives typing errors, accents and unfinished words. Blank: filters nothing.',
+          },
+          min_price: { ...PENCE, description: '`sale_price` is at least this, in pence.' },
+          max_price: { ...PENCE, description: '`sale_price` is at most this, in pence.' },
+          brand_id: { ...IDS, description: 'Products of any of these brands.' },
+          id: { ...IDS, description: 'Products with any of these ids.' },
+        },
+      },
+      answers: [
+        { status: 200, description: 'The products.', schema: dataSchema(listSchema(productSchema), EMBEDDED), example: { data: [productExample], embedded: { brands: [brandExample] } } },
+      ],
+      errors: [],
+      async handle({ query, embeds, principal }) {
+        const state = catalogue.current();
+        const userId = callerId(principal);
+        const q = (query['q'] as string | undefined)?.trim() ?? '';
+        const passes = filterOf(query);
+        const wanted = (product: Product): boolean => passes(product) && state.sellable(product, userId);
+        const products: Product[] = [];
+        const data: ProductEntity[] = [];
+        await inSlices(q === '' ? state.products.values() : await search.find(state, q, wanted), (product) => {
+          if (q === '' && !wanted(product)) return;
+          products.push(product);
+          data.push(productEntity(product));
+        });
+        return { status: 200, body: { data, ...(await embedding(state, products, embeds, userId)) } };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v2/products/:id',
+      operation: 'getProduct',
+      summary: 'One product',
+      description: 'What the list would show: a product that is no longer sold, or that the caller may not buy, is not found. Gifts and transactions embed the products they were bought as all the same.',
+      tag: 'Catalogue',
+      caller: 'any',
+      embeds: ['brand'],
+      params: { id: "The product's id." },
+      answers: [{ status: 200, description: 'The product.', schema: dataSchema(productSchema, EMBEDDED), example: { data: productExample, embedded: { brands: [brandExample] } } }],
+      errors: ['product_not_found'],
+      async open({ params, principal }) {
+        const state = catalogue.current();
+        const userId = callerId(principal);
+        const product = state.products.get(params['id'] ?? '');
+        if (product === undefined || !state.sellable(product, userId)) throw new HttpError('product_not_found');
+        return async ({ embeds }) => ({ status: 200, body: { data: productEntity(product), ...(await embedding(state, [product], embeds, userId)) } });
+      },
+    },
+  ];
+}
+
+/** Whether a product passes the filters given. */
+function filterOf(query: Call['query']): (product: Product) => boolean {
+  const { min_price: min = 0, max_price: max = Infinity } = query as { readonly min_price?: number; readonly max_price?: number };
+  const brands = setOf(query['brand_id']);
+  const ids = setOf(query['id']);
+  return (product) =>
+    product.sale_price >= min && product.sale_price <= max && (brands?.has(product.brand_id) ?? true) && (ids?.has(product.id) ?? true);
+}
+
+function setOf(list: unknown): ReadonlySet<string> | undefined {
+  return list === undefined ? undefined : new Set(list as readonly string[]);
+}
+
+async function embedding(state: Catalogue, products: readonly Product[], embeds: readonly string[], userId: string | undefined): Promise<{ embedded?: Embedded }> {
+  if (!embeds.includes('brand')) return {};
+  const collector = embeddedCollector();
+  collector.request('brands');
+  await inSlices(products, ({ brand_id }) => {
+    const brand = state.brands.get(brand_id);
+    if (brand !== undefined) collector.add('brands', brand.id, () => brandEntity(state, brand, userId));
+  });
+  return { embedded: collector.result() };
+}

@@ -1,0 +1,164 @@
+/** Product search (spec 4.5, decisions 5): typing errors, word prefixes and accents are forgiven, best match first. */
+import { setImmediate } from 'node:timers/promises';
+import MiniSearch, { type SearchOptions, type SearchResult } from 'minisearch';
+import { inSlices } from '../../async/slices.js';
+import type { Product } from '../../domain/catalogue.js';
+import type { Catalogue } from '../../projections/wholeCatalogue.js';
+
+/** The longest text that may be searched for, in characters. */
+export const MAX_QUERY = 200;
+/** More words than these make a search dearer, not better: the rest are ignored. */
+const MAX_WORDS = 8;
+/** Longer words are cut, in the index as in what is searched for. */
+const MAX_LETTERS = 32;
+/** Shorter ones are hardly two words written as one, and begin too many. */
+const MIN_JOINED = 5;
+
+/** Searches states of the catalogue. The index of a state is made at its first search, in slices, and kept as long as the state. */
+export interface ProductSearch {
+  /**
+   * Of the products that are wanted, those whose name, description or brand's name match the text, best match first; a text without a letter or digit matches none.
+   * How exact a match must be is decided among these: what a caller may not see, or has filtered out, hides nothing that he may.
+   */
+  find(catalogue: Catalogue, text: string, wanted: (product: Product) => boolean): Promise<readonly Product[]>;
+}
+
+/** A search with no index made yet. */
+export function productSearch(): ProductSearch {
+  const indexes = new WeakMap<Catalogue, Promise<Index>>();
+  return {
+    async find(catalogue, text, wanted) {
+      let index = indexes.get(catalogue);
+      if (index === undefined) {
+        index = buildIndex(catalogue);
+        indexes.set(catalogue, index);
+      }
+      return findIn(await index, wordsOf(text), wanted);
+    },
+  };
+}
+
+interface Entry {
+  /** The product's place in `products`. */
+  readonly id: number;
+  readonly name: string;
+  readonly description: string;
+  readonly brand: string;
+}
+
+interface Index {
+  readonly products: readonly Product[];
+  readonly words: MiniSearch<Entry>;
+  /** The names by their words written as one; made when first asked for. */
+  joined(): Promise<MiniSearch<Entry>>;
+}
+
+async function buildIndex(catalogue: Catalogue): Promise<Index> {
+  const products = [...catalogue.products.values()];
+  const made = async (fields: (keyof Entry)[], tokenize: (text: string) => string[]): Promise<MiniSearch<Entry>> => {
+    const index = new MiniSearch<Entry>({ fields, tokenize, processTerm: (word) => word, searchOptions: { tokenize: lettersAndDigits } });
+    await inSlices(products, ({ name, description, brand_id }, id) => {
+      index.add({ id, name, description, brand: catalogue.brands.get(brand_id)?.name ?? '' });
+    });
+    return index;
+  };
+  const words = await made(['name', 'description', 'brand'], lettersAndDigits);
+  let joined: Promise<MiniSearch<Entry>> | undefined;
+  return { products, words, joined: async () => (joined ??= made(['name'], joinedWords)) };
+}
+
+/** Letters that Unicode doesn't take apart into a base and an accent. */
+const LIGATURES: Readonly<Record<string, string>> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };
+
+/** The words of a text as they are indexed: lower case, without accents and apostrophes, cut to 32 letters. */
+function lettersAndDigits(text: string): string[] {
+  const folded = text
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[\p{M}'’]/gu, '')
+    .replace(/[ßæœøłđðþı]/g, (letter) => LIGATURES[letter] as string);
+  return (folded.match(/[\p{L}\p{N}]+/gu) ?? []).map((word) => word.slice(0, MAX_LETTERS));
+}
+
+/** Two and three words that follow each other, as one. */
+function joinedWords(text: string): string[] {
+  const words = lettersAndDigits(text);
+  return [2, 3].flatMap((length) => words.slice(length - 1).map((_, at) => words.slice(at, at + length).join('').slice(0, MAX_LETTERS)));
+}
+
+function wordsOf(text: string): string[] {
+  return [...new Set(lettersAndDigits(text))].slice(0, MAX_WORDS);
+}
+
+/** How well a product matches: the score, and how many words matched. */
+interface Match {
+  score: number;
+  words: number;
+}
+
+/** How well products match, by place in the list. */
+type Scores = Map<number, Match>;
+
+/**
+ * First all words as typed but for few errors; where nothing has them, with spaces or hyphens left out, then with more errors; and where nothing has all
+ * even so, any of them.
+ */
+async function findIn({ products, words, joined }: Index, query: readonly string[], wanted: (product: Product) => boolean): Promise<readonly Product[]> {
+  let matches: [number, Match][] = [];
+  const close = new Map<string, SearchResult[]>();
+  const asTyped = (word: string): SearchResult[] => {
+    const results = words.search(word, CLOSE);
+    close.set(word, results);
+    return results;
+  };
+  const stages = [
+    async () => asTyped,
+    ...(query.some((word) => word.length >= MIN_JOINED) ? [async () => withJoined(close, await joined())] : []),
+    async () => (word: string) => words.search(word, LOOSE),
+  ];
+  for (const stage of stages) {
+    const scores = await scoresOf(query, await stage());
+    matches = [...scores].filter(([id]) => wanted(products[id] as Product));
+    const all = matches.filter(([, match]) => match.words === query.length);
+    if (all.length > 0) return inOrder(all, products);
+  }
+  return inOrder(matches, products);
+}
+
+/** An unfinished word says more than a mistyped one. */
+const WEIGHTS = { boost: { name: 3, description: 1, brand: 0.5 }, weights: { prefix: 0.6, fuzzy: 0.3 } } satisfies SearchOptions;
+/** One error in words from 4 letters on, two from 8. */
+const CLOSE = { ...WEIGHTS, prefix: true, fuzzy: (word: string) => (word.length >= 8 ? 2 : word.length >= 4 ? 1 : false) } satisfies SearchOptions;
+/** Two errors, which is also two letters that changed places. */
+const LOOSE = { ...WEIGHTS, prefix: true, fuzzy: (word: string) => (word.length >= 4 ? 2 : false) } satisfies SearchOptions;
+
+/** What a word finds as typed, and where it is some words of a name written as one; each product once. */
+function withJoined(close: ReadonlyMap<string, readonly SearchResult[]>, joined: MiniSearch<Entry>): (word: string) => readonly SearchResult[] {
+  return (word) => {
+    const asTyped = close.get(word) ?? [];
+    if (word.length < MIN_JOINED) return asTyped;
+    const known = new Set(asTyped.map(({ id }) => id as number));
+    return [...asTyped, ...joined.search(word, CLOSE).filter(({ id }) => !known.has(id as number))];
+  };
+}
+
+/** Word by word, with a pause after each: a search of many words never holds up other requests. */
+async function scoresOf(query: readonly string[], found: (word: string) => readonly SearchResult[]): Promise<Scores> {
+  const scores: Scores = new Map();
+  for (const word of query) {
+    for (const { id, score } of found(word)) {
+      const match = scores.get(id as number);
+      if (match === undefined) scores.set(id as number, { score, words: 1 });
+      else {
+        match.score += score;
+        match.words += 1;
+      }
+    }
+    await setImmediate();
+  }
+  return scores;
+}
+
+function inOrder(matches: [number, Match][], products: readonly Product[]): readonly Product[] {
+  return matches.sort(([, a], [, b]) => b.words - a.words || b.score - a.score).map(([id]) => products[id] as Product);
+}

@@ -1,0 +1,58 @@
+/** Map tiles of stores (spec 4.6, decisions 7). */
+import { inSlices } from '../../async/slices.js';
+import type { CatalogueView } from '../../projections/catalogueView.js';
+import { HttpError } from '../errors.js';
+import type { Route } from '../route.js';
+import { callerId } from './callerId.js';
+import { dataSchema, listSchema, tileExample, tileSchema } from './schemas.js';
+import { MAX_GRANULARITY, storePins, type PlacedPin } from './storePins.js';
+import { coveringGrid, parseBox, tileIndex, tilesOf, type TileAddress } from './tileGrid.js';
+
+/** A tile with what stands in it. */
+interface Tile extends TileAddress {
+  readonly pins: PlacedPin['pin'][];
+}
+
+/** The route of map tiles. */
+export function tileRoutes({ catalogue }: { readonly catalogue: CatalogueView }): Route[] {
+  const pins = storePins();
+  return [
+    {
+      method: 'GET',
+      path: '/api/v2/tiles/:tiles',
+      operation: 'listTiles',
+      summary: 'The map tiles between two points, with the stores in them',
+      description:
+        'The Web Mercator tiles that cover the box between the two points, at the largest zoom with at most 64 tiles (never over 18), row by row from the north-west. ' +
+        'Each has all its stores, also those outside the box; empty tiles are answered too. Shown are stores of active brands that the caller may see. ' +
+        'With `granularity` stores that a map of that zoom would show on top of each other are one cluster. A western point east of the eastern one: the box crosses the antimeridian.',
+      tag: 'Map tiles',
+      caller: 'any',
+      params: { tiles: 'Western and eastern point, `longitude,latitude:longitude,latitude` in degrees, each number with a decimal point: `-0.14,51.52:-0.11,51.50`.' },
+      query: {
+        type: 'object',
+        properties: {
+          platform: { type: 'string', enum: ['app', 'imessage'], default: 'app', description: 'Where the map is shown. Both get the same tiles.' },
+          granularity: {
+            type: 'integer',
+            minimum: 0,
+            maximum: MAX_GRANULARITY,
+            description: 'Clusters stores as a map at this zoom would show them. Absent: every pin is a store.',
+          },
+        },
+      },
+      answers: [{ status: 200, description: 'The tiles.', schema: dataSchema(listSchema(tileSchema)), example: { data: [tileExample] } }],
+      errors: ['invalid_tile'],
+      async handle({ params, query, principal }) {
+        const box = parseBox(params['tiles'] ?? '');
+        if (box === undefined) throw new HttpError('invalid_tile');
+        const grid = coveringGrid(box);
+        const tiles: Tile[] = tilesOf(grid).map((address) => ({ ...address, pins: [] }));
+        await inSlices(await pins.of(catalogue.current(), callerId(principal), query['granularity'] as number | undefined), ({ place, pin }) => {
+          tiles[tileIndex(grid, place)]?.pins.push(pin);
+        });
+        return { status: 200, body: { data: tiles } };
+      },
+    },
+  ];
+}

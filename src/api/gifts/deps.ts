@@ -1,0 +1,41 @@
+/** What the routes of gifts and transactions work with. */
+import type { VoucherDeps } from '../../commands/assignVoucher.js';
+import type { CommandContext } from '../../commands/context.js';
+import type { PaymentQuestions } from '../../commands/paymentAction.js';
+import type { PurchaseDeps } from '../../commands/purchaseGifts.js';
+import type { UserDocument } from '../../projections/accounts.js';
+import { HttpError } from '../errors.js';
+import type { EarlyCall } from '../route.js';
+import type { GiftModels } from './join.js';
+
+/** Commands, read models, and where the service is reached. */
+export interface GiftRouteDeps extends VoucherDeps, PurchaseDeps, GiftModels {
+  readonly questions: PaymentQuestions;
+  /** Without a trailing slash. */
+  readonly publicUrl: string;
+  /** The present, ISO 8601, UTC. */
+  now(): string;
+}
+
+/** The signed-in user: routes with caller `user` have one. */
+export function userOf({ principal }: EarlyCall): UserDocument {
+  if (principal.kind !== 'user') throw new HttpError('forbidden');
+  return principal.user;
+}
+
+/** The context of a command that a call gives. */
+export function contextOf(call: EarlyCall, now: string): CommandContext {
+  const user = userOf(call);
+  return {
+    commandId: call.commandId,
+    ...(call.bodyHash === undefined ? {} : { bodyHash: call.bodyHash }),
+    correlationId: call.requestId,
+    requestId: call.requestId,
+    by: {
+      user: user.id,
+      ...(call.principal.kind === 'user' ? { client: call.principal.clientId } : {}),
+      roles: [...user.roles, ...user.permissions],
+    },
+    now,
+  };
+}

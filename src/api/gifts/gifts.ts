@@ -1,0 +1,115 @@
+/** Gifts: looking one up, claiming one, and the adjustment codes for tills (spec 4.3, decisions 2). */
+import { claimGift } from '../../commands/claimGift.js';
+import { upToOwn } from '../../commands/handle.js';
+import { callerOf, hasRun, loadGift } from '../../commands/loadGift.js';
+import { isSomebody, mayRedeemForMerchant } from '../../domain/gift.js';
+import { dataSchema } from '../catalogue/schemas.js';
+import { GIFT_RELATIONS, embedGift, requestKinds } from '../embed.js';
+import { embeddedCollector } from '../embedded.js';
+import { HttpError } from '../errors.js';
+import { waitUntilShown } from '../positions.js';
+import type { Route } from '../route.js';
+import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
+import { giftEntity } from './entities.js';
+import { findGift, giftAfter } from './join.js';
+import { adjustmentCodesSchema, boughtGiftExample, giftEmbeddedExample, giftEmbeddedSchema, giftExample, giftSchema } from './schemas.js';
+
+const GIFT_PARAM = { giftId: "The gift's id or shortcode." };
+
+/** The routes. */
+export function giftRoutes(deps: GiftRouteDeps): Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v2/gifts/:giftId',
+      operation: 'getGift',
+      summary: 'One gift',
+      description: 'Any signed-in user who holds the id or shortcode may look a gift up: both are unguessable.',
+      tag: 'Gifts',
+      caller: 'user',
+      embeds: GIFT_RELATIONS,
+      params: GIFT_PARAM,
+      giftParam: 'giftId',
+      answers: [{ status: 200, description: 'The gift.', schema: dataSchema(giftSchema, giftEmbeddedSchema), example: { data: giftExample, embedded: giftEmbeddedExample } }],
+      errors: [],
+      async open(early) {
+        const user = userOf(early);
+        const joined = await findGift(deps, early.params['giftId'] ?? '');
+        if (joined === undefined) throw new HttpError('gift_not_found');
+        return async ({ embeds }) => {
+          const viewer = { user, now: deps.now(), publicUrl: deps.publicUrl };
+          const data = giftEntity(joined, viewer);
+          if (embeds.length === 0) return { status: 200, body: { data } };
+          const embedded = embeddedCollector();
+          requestKinds(embedded, embeds);
+          embedGift(embedded, joined, embeds, viewer, deps.catalogue.current());
+          return { status: 200, body: { data, embedded: embedded.result() } };
+        };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v2/gifts/:giftId/claim',
+      operation: 'claimGift',
+      summary: 'Claim a gift shared by URL',
+      description: 'Makes the caller the owner of a gift that was bought without a receiver; the first wins. The owner again gets the gift again.',
+      tag: 'Gifts',
+      caller: 'user',
+      body: { title: 'Claim', type: 'object', additionalProperties: false },
+      bodyExample: {},
+      bodyOptional: true,
+      params: GIFT_PARAM,
+      giftParam: 'giftId',
+      answers: [{ status: 200, description: 'The gift, now the caller’s.', schema: dataSchema(giftSchema), example: { data: boughtGiftExample } }],
+      errors: ['cannot_claim', 'gift_already_claimed', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired', 'gift_blocked'],
+      async open(early) {
+        const user = userOf(early);
+        const now = deps.now();
+        const context = contextOf(early, now);
+        const giftId = early.params['giftId'] ?? '';
+        const loaded = await loadGift(deps, giftId, user, now);
+        if (!hasRun(loaded, context) && isSomebody(loaded.gift.issued.receiver)) throw new HttpError('cannot_claim');
+        return async () => {
+          const handled = await claimGift(deps, loaded, user, context);
+          const last = handled.own.at(-1);
+          if (last !== undefined) await waitUntilShown(last.position, [deps.gifts]);
+          const claimed = await giftAfter(deps, giftId, upToOwn(handled));
+          const data = giftEntity(claimed, { user, now, publicUrl: deps.publicUrl });
+          return { status: 200, body: { data }, replayed: handled.replayed, ...(last === undefined ? {} : { position: last.position }) };
+        };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v2/gifts/:giftId/product/adjustment-codes',
+      operation: 'listAdjustmentCodes',
+      summary: 'Adjustment codes for a gift',
+      description: "For points of sale: the codes of the calling user's merchant. A gift is redeemed against any single one of them.",
+      tag: 'Gifts',
+      caller: 'user',
+      params: GIFT_PARAM,
+      giftParam: 'giftId',
+      answers: [
+        {
+          status: 200,
+          description: 'The codes; none when the merchant has none.',
+          schema: dataSchema(adjustmentCodesSchema),
+          example: { data: { product_id: giftExample.purchase_id, adjustment_codes: ['ADJ-10', 'ADJ-20'] } },
+        },
+      ],
+      errors: ['cannot_redeem', 'redeemed_gift_has_no_codes'],
+      async open(early) {
+        const user = userOf(early);
+        const { gift } = await loadGift(deps, early.params['giftId'] ?? '', user, deps.now());
+        const caller = callerOf(deps.catalogue, gift.issued, user);
+        const { merchant } = caller;
+        if (merchant === undefined || !mayRedeemForMerchant(caller)) throw new HttpError('cannot_redeem');
+        return async () => {
+          if (gift.status === 'redeemed') throw new HttpError('redeemed_gift_has_no_codes');
+          const codes = deps.catalogue.current().merchants.get(merchant.id)?.adjustment_codes ?? [];
+          return { status: 200, body: { data: { product_id: gift.issued.product_id, adjustment_codes: codes } } };
+        };
+      },
+    },
+  ];
+}

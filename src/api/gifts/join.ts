@@ -1,0 +1,84 @@
+/** Joins gifts with what they share: their purchases, and who owns the numbers they were sent to. One round trip a kind. */
+import { ownerByPhone } from '../../domain/account.js';
+import { type GiftIssued, ownerOf } from '../../domain/gift.js';
+import { transactionStream } from '../../domain/purchase.js';
+import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
+import type { AccountDocument } from '../../projections/accounts.js';
+import { folded } from '../../projections/folded.js';
+import { type GiftDocument, gifts as giftsProjection } from '../../projections/gifts.js';
+import type { ReadModel } from '../../projections/readModel.js';
+import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
+
+/** A gift with what its representation needs. */
+export interface JoinedGift {
+  readonly id: string;
+  readonly gift: GiftDocument;
+  readonly transaction: TransactionDocument;
+  /** The owner (decisions 2); `undefined` while nobody has the phone number. */
+  readonly owner: string | undefined;
+}
+
+/** The read models that gifts are joined from. */
+export interface GiftModels {
+  readonly gifts: ReadModel<GiftDocument>;
+  readonly transactions: ReadModel<TransactionDocument>;
+  readonly accounts: ReadModel<AccountDocument>;
+}
+
+/** One gift, or `undefined` when there is none. @throws UnavailableError */
+export async function findGift(models: GiftModels, id: string): Promise<JoinedGift | undefined> {
+  const gift = await models.gifts.get(id);
+  if (gift === undefined) return undefined;
+  const hash = gift.receiver.phone_hash;
+  const bought = models.transactions.get(gift.transaction_id);
+  // Asked for together: each waits for its turn.
+  const [transaction, phone] = hash === undefined ? [await bought] : await Promise.all([bought, models.accounts.get(`phone-${hash}`)]);
+  return transaction === undefined ? undefined : joinedGift(id, gift, transaction, phone);
+}
+
+/** A gift joined with what was read of it; `phone` is the document of the number it was sent to. */
+export function joinedGift(id: string, gift: GiftDocument, transaction: TransactionDocument, phone: AccountDocument | undefined): JoinedGift {
+  return { id, gift, transaction, owner: ownerIn(gift, transaction, phone) };
+}
+
+/** The last valid day (UTC). */
+export function expiryOf({ gift, transaction }: Pick<JoinedGift, 'gift' | 'transaction'>): string {
+  return gift.expires_on ?? transaction.expires_on;
+}
+
+/** Gifts of one purchase, in the order given. @throws UnavailableError */
+export async function joinGifts(models: Pick<GiftModels, 'accounts'>, transaction: TransactionDocument, gifts: readonly { readonly id: string; readonly gift: GiftDocument }[]): Promise<JoinedGift[]> {
+  const hashes = [...new Set(gifts.flatMap(({ gift }) => gift.receiver.phone_hash ?? []))];
+  const phones = await models.accounts.getMany(hashes.map((hash) => `phone-${hash}`));
+  const phoneOf = new Map(hashes.map((hash, index) => [hash, phones[index]]));
+  return gifts.map(({ id, gift }) => ({ id, gift, transaction, owner: ownerIn(gift, transaction, phoneOf.get(gift.receiver.phone_hash ?? '')) }));
+}
+
+/**
+ * A gift as it was right after one of its events. Made from the streams: so it is the same whether the read models have caught up with that event, are far past it, or know nothing of the gift yet.
+ * `history` is the gift's stream up to and including the event. @throws UnavailableError
+ */
+export async function giftAfter(deps: GiftModels & { readonly events: EventStore }, id: string, history: readonly RecordedEvent[]): Promise<JoinedGift> {
+  const issued = history.find((event) => event.type === 'GiftIssued');
+  if (issued === undefined) throw new Error('a gift was written to and is not issued');
+  const { transaction_id, index, message_id, receiver } = issued.data as GiftIssued['data'];
+  const transaction = await chargedPurchase(deps, transaction_id);
+  const bought: GiftDocument = { transaction_id, index, message_id, receiver, updated_at: transaction.created_at };
+  const gift = folded(giftsProjection, history, id, bought) ?? bought;
+  const hash = gift.receiver.phone_hash;
+  return joinedGift(id, gift, transaction, hash === undefined ? undefined : await deps.accounts.get(`phone-${hash}`));
+}
+
+/** The purchase of an issued gift: it is charged, which the read model may not know yet. */
+async function chargedPurchase({ transactions, events }: Pick<GiftModels, 'transactions'> & { readonly events: EventStore }, id: string): Promise<TransactionDocument> {
+  const known = await transactions.get(id);
+  if (known !== undefined && known.payment !== 'pending') return known;
+  const purchase = transactionIn(await events.read(transactionStream(id)));
+  if (purchase === undefined) throw new Error(`a gift names purchase ${id}, which was never made`);
+  return purchase;
+}
+
+function ownerIn(gift: GiftDocument, transaction: TransactionDocument, phone: AccountDocument | undefined): string | undefined {
+  const phoneOwner = phone?.entry === 'phone' ? ownerByPhone(phone.holders, gift.reassigned_at ?? transaction.created_at) : undefined;
+  return ownerOf({ issued: { receiver: gift.receiver, sender_id: transaction.buyer_id }, claimedBy: gift.claimed_by }, phoneOwner);
+}

@@ -1,0 +1,275 @@
+/** The schemas of gifts, redemptions, vouchers and transactions as they are answered, with examples that belong together (spec 2.2 to 2.9). */
+import type { Schema } from '../route.js';
+import {
+  brandExample,
+  brandSchema,
+  embeddedSchema,
+  entity,
+  integrationSchema,
+  productExample,
+  productSchema,
+  segmentExample,
+  segmentSchema,
+  storeSchema,
+} from '../catalogue/schemas.js';
+
+const ID: Schema = { type: 'string', description: 'An identifier.' };
+const GIFT_ID: Schema = { type: 'string', pattern: '^[0-9a-f]{20}$', description: "A gift's id." };
+const EMPTY: Schema = { type: 'string', description: 'Empty.' };
+const NULL: Schema = { type: ['string', 'null'] };
+const PLAIN_TIME: Schema = { type: 'string', pattern: '^\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d$', description: '`YYYY-MM-DD HH:MM:SS`, UTC.' };
+const ISO_TIME: Schema = { type: 'string', format: 'date-time', description: 'ISO 8601, UTC.' };
+const DATE: Schema = { type: 'string', format: 'date' };
+
+/** A redemption (spec 2.2). */
+export const redemptionSchema = entity('Redemption', {
+  id: ID,
+  gift_id: GIFT_ID,
+  redeemed: { type: 'boolean', description: 'True after redeem, false after unredeem.' },
+  creation_at: ISO_TIME,
+  updated_at: ISO_TIME,
+  location_id: { type: 'string', description: 'The location it was made at.' },
+});
+
+/** A gift (spec 2.4). */
+export const giftSchema = entity('Gift', {
+  id: GIFT_ID,
+  shortcode: { type: 'string', pattern: '^[0-9A-HJKMNP-TV-Z]{16}$', description: 'Another spelling of the id; read without regard to case.' },
+  sender_id: { type: 'string', description: "The buyer's user id." },
+  receiver_id: { type: 'string', description: "The owner's user id, shown to the owner and to a buyer who named that user; else empty." },
+  purchase_id: { type: 'string', description: 'The product bought.' },
+  transaction_id: ID,
+  message_id: ID,
+  voucher_id: { ...NULL, description: "The gift's voucher, once it has one." },
+  redeemed_id: { ...NULL, description: 'The redemption, while redeemed.' },
+  code: EMPTY,
+  vid: EMPTY,
+  redeem_code: EMPTY,
+  reminder_sent: EMPTY,
+  type: EMPTY,
+  expiry_date: { ...DATE, description: 'The last valid day, in UTC.' },
+  created_at: PLAIN_TIME,
+  updated_at: PLAIN_TIME,
+  sent_date: { type: 'string', pattern: '^(\\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d)?$', description: 'When the charge settled; empty before.' },
+  deleted_at: NULL,
+  assigned_date: NULL,
+  assigned_client: NULL,
+  viewed_date: NULL,
+  viewed_client: NULL,
+  account_id: NULL,
+  order_id: NULL,
+  cover_image_url: NULL,
+  image_url: NULL,
+  theme_id: EMPTY,
+  theme_info: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['clientIds', 'name', 'type', 'label', 'id'],
+    properties: { clientIds: { type: 'array', items: { type: 'string' } }, name: EMPTY, type: EMPTY, label: EMPTY, id: EMPTY },
+  },
+  launch_url: { type: 'string', format: 'uri', description: 'A page about the gift that needs no token.' },
+  reminders_sent: { type: 'array', items: { type: 'string' } },
+  is_expired: { type: 'boolean' },
+  gift_status: { type: 'string', enum: ['pending', 'sent', 'redeemed', 'cancelled'] },
+  status_code: { type: 'string', enum: ['PE', 'SE', 'UC', 'RE', 'CA'], description: 'SE: has a receiver; UC: has none yet.' },
+  status: { type: 'integer', enum: [1, 2, 3, 5, 12] },
+});
+
+/** A gift's message (spec 2.5). */
+const messageSchema = entity('Message', {
+  id: ID,
+  created_at: PLAIN_TIME,
+  updated_at: PLAIN_TIME,
+  gift_id: GIFT_ID,
+  message: { type: 'string', description: 'Shown to the receiver; empty when none was given.' },
+  conversation_id: EMPTY,
+  sender_id: { type: 'string' },
+});
+
+/** A V1 voucher (spec 2.6). */
+export const voucherV1Schema = entity('VoucherV1', {
+  id: ID,
+  code: { type: 'string' },
+  gift_id: GIFT_ID,
+  segment_id: { type: 'string' },
+  expiry_date: PLAIN_TIME,
+  created_at: { ...PLAIN_TIME, type: ['string', 'null'] },
+  updated_at: PLAIN_TIME,
+});
+
+/** A V2 voucher (spec 2.7). */
+export const voucherV2Schema = entity('VoucherV2', {
+  voucherType: { type: 'string' },
+  segment: segmentSchema,
+  expiresAt: ISO_TIME,
+  data: {
+    type: 'array',
+    items: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['type', 'label', 'value'],
+      properties: { type: { type: 'string', enum: ['qr', 'alpha/qr', 'alpha/pin'] }, label: { type: 'string' }, value: { type: 'string' } },
+    },
+  },
+  dateCreated: ISO_TIME,
+  dateModified: ISO_TIME,
+  giftId: GIFT_ID,
+});
+
+/** Voucher options (spec 2.9). */
+export const voucherOptionsSchema = entity('VoucherOptions', {
+  segments: {
+    type: 'array',
+    items: { type: 'object', additionalProperties: false, required: ['id', 'name', 'expiry'], properties: { id: ID, name: { type: 'string' }, expiry: { type: 'integer' } } },
+  },
+  dateCreated: ISO_TIME,
+  dateModified: ISO_TIME,
+  productId: { type: 'string' },
+});
+
+/** Adjustment codes (spec 4.3). */
+export const adjustmentCodesSchema = entity('AdjustmentCodes', {
+  product_id: { type: 'string' },
+  adjustment_codes: { type: 'array', items: { type: 'string' } },
+});
+
+/** A transaction (spec 2.3). */
+export const transactionSchema = entity('Transaction', {
+  id: ID,
+  retail: { type: 'string', pattern: '^\\d+\\.\\d{2}$', description: 'The total, in pounds.' },
+  created_at: PLAIN_TIME,
+  updated_at: PLAIN_TIME,
+  gifts: { type: 'array', items: GIFT_ID, description: 'Ids of the gifts bought.' },
+  purchased_at_date: DATE,
+  purchased_at_time: { type: 'string', pattern: '^\\d\\d:\\d\\d:\\d\\d$' },
+});
+
+const SHARED_KINDS = {
+  messages: messageSchema,
+  vouchers: voucherV1Schema,
+  segments: segmentSchema,
+  products: productSchema,
+  brands: brandSchema,
+  stores: storeSchema,
+  integrations: integrationSchema,
+};
+
+/** What a gift may embed. */
+export const giftEmbeddedSchema = embeddedSchema({ ...SHARED_KINDS, redemptions: redemptionSchema });
+
+/** What a list of gifts may embed. */
+export const listedGiftsEmbeddedSchema = embeddedSchema(SHARED_KINDS);
+
+/** What a transaction may embed. */
+export const transactionEmbeddedSchema = embeddedSchema({ ...SHARED_KINDS, gifts: giftSchema });
+
+const GIFT = 'b1946ac92492d2347c62';
+const TRANSACTION = '0f7d3a61c5b84e2f9a6d1c3e5b7f9024';
+const VOUCHER = '3c0e9a7b5d1f2846e0aa';
+
+/** A redemption: the examples belong together, and to those of the catalogue. */
+export const redemptionExample = {
+  id: '6a1f0c92b7d34e58a0c1',
+  gift_id: GIFT,
+  redeemed: true,
+  creation_at: '2026-11-21T10:15:30.000Z',
+  updated_at: '2026-11-21T10:15:30.000Z',
+  location_id: 'store-kettle-covent-garden',
+};
+
+/** What was sent with it. */
+export const messageExample = {
+  id: '91e2ab03c4d5f6078899',
+  created_at: '2026-11-20 18:02:11',
+  updated_at: '2026-11-20 18:02:11',
+  gift_id: GIFT,
+  message: 'Happy birthday! The first coffee is on me.',
+  conversation_id: '',
+  sender_id: 'user-olivia',
+};
+
+/** The gift that was redeemed. */
+export const giftExample = {
+  id: GIFT,
+  shortcode: 'P6A6NJ94JB938Z32',
+  sender_id: 'user-olivia',
+  receiver_id: 'user-noah',
+  purchase_id: 'product-flat-white',
+  transaction_id: TRANSACTION,
+  message_id: messageExample.id,
+  voucher_id: VOUCHER,
+  redeemed_id: redemptionExample.id,
+  code: '',
+  vid: '',
+  redeem_code: '',
+  reminder_sent: '',
+  type: '',
+  expiry_date: '2027-11-20',
+  created_at: '2026-11-20 18:02:11',
+  updated_at: '2026-11-21 10:15:30',
+  sent_date: '2026-11-20 18:02:12',
+  deleted_at: null,
+  assigned_date: null,
+  assigned_client: null,
+  viewed_date: null,
+  viewed_client: null,
+  account_id: null,
+  order_id: null,
+  cover_image_url: null,
+  image_url: null,
+  theme_id: '',
+  theme_info: { clientIds: [], name: '', type: '', label: '', id: '' },
+  launch_url: 'https://gifts.example/g/P6A6NJ94JB938Z32',
+  reminders_sent: [],
+  is_expired: false,
+  gift_status: 'redeemed',
+  status_code: 'RE',
+  status: 1,
+};
+
+/** The same gift the day before: paid for and sent, without a voucher yet. */
+export const boughtGiftExample = { ...giftExample, voucher_id: null, redeemed_id: null, updated_at: giftExample.sent_date, gift_status: 'sent', status_code: 'SE', status: 5 };
+
+/** Its voucher as V1 shows it. */
+export const voucherV1Example = {
+  id: VOUCHER,
+  code: '7KQ2M9XW4TBR6',
+  gift_id: GIFT,
+  segment_id: segmentExample.id,
+  expiry_date: '2027-02-19 10:12:00',
+  created_at: '2026-11-21 10:12:00',
+  updated_at: '2026-11-21 10:12:00',
+};
+
+/** The same as V2 shows it. */
+export const voucherV2Example = {
+  voucherType: 'qr',
+  segment: segmentExample,
+  expiresAt: '2027-02-19T10:12:00.000Z',
+  data: [{ type: 'qr', label: '', value: voucherV1Example.code }],
+  dateCreated: '2026-11-21T10:12:00.000Z',
+  dateModified: '2026-11-21T10:12:00.000Z',
+  giftId: GIFT,
+};
+
+/** What it could be made for. */
+export const voucherOptionsExample = {
+  segments: [{ id: segmentExample.id, name: segmentExample.name, expiry: segmentExample.expiry }],
+  dateCreated: '2026-11-20T18:02:11.000Z',
+  dateModified: '2026-11-20T18:02:11.000Z',
+  productId: productExample.id,
+};
+
+/** The purchase of that gift. */
+export const transactionExample = {
+  id: TRANSACTION,
+  retail: '3.75',
+  created_at: '2026-11-20 18:02:11',
+  updated_at: '2026-11-20 18:02:12',
+  gifts: [GIFT],
+  purchased_at_date: '2026-11-20',
+  purchased_at_time: '18:02:11',
+};
+
+/** What a gift is embedded with, some of it. */
+export const giftEmbeddedExample = { messages: [messageExample], products: [productExample], brands: [brandExample] };

@@ -1,0 +1,292 @@
+/** Purchases: buying gifts, one transaction, the gifts of a transaction (spec 4.4, decisions 3 and 5). */
+import { type Purchased, findPurchase, purchaseGifts } from '../../commands/purchaseGifts.js';
+import { copyWith } from '../../domain/copyWith.js';
+import { deriveGiftIds } from '../../domain/giftIds.js';
+import { pounds } from '../../domain/money.js';
+import { type GiftDocument, gifts as giftsProjection } from '../../projections/gifts.js';
+import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import { inSlices } from '../../async/slices.js';
+import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from '../embed.js';
+import { type Embedded, embeddedCollector } from '../embedded.js';
+import { HttpError } from '../errors.js';
+import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
+import { type Viewer, giftEntity } from './entities.js';
+import { joinGifts } from './join.js';
+import { NEXT_ACTION_BODIES, needsAuthentication } from './nextAction.js';
+import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../pages.js';
+import { POSITION_HEADER, positionText, waitUntilShown } from '../positions.js';
+import type { Answer, EarlyCall, Route, Schema } from '../route.js';
+import { dataSchema } from '../catalogue/schemas.js';
+import {
+  boughtGiftExample, giftEmbeddedExample, giftExample, giftSchema, listedGiftsEmbeddedSchema, messageExample, transactionEmbeddedSchema, transactionExample, transactionSchema,
+} from './schemas.js';
+import { dateOf, plainTime, timeOfDay } from '../times.js';
+
+const MAX_RECEIVERS = 10_000;
+
+const PURCHASE_BODY: Schema = {
+  title: 'Purchase',
+  type: 'object',
+  additionalProperties: false,
+  required: ['payment', 'purchase'],
+  properties: {
+    payment: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['method', 'reference'],
+      properties: { method: { type: 'string', const: 'card' }, reference: { type: 'string', description: 'The card processor’s card id, or a wallet’s reference.' } },
+    },
+    purchase: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['type', 'reference'],
+      properties: {
+        type: { type: 'string', const: 'gift' },
+        reference: { type: 'string', description: 'The product to buy.' },
+        receivers: {
+          type: 'array',
+          description: 'One entry per gift to create; absent: one gift without a receiver, to be shared by URL.',
+          minItems: 1,
+          maxItems: MAX_RECEIVERS,
+          'x-errors': { minItems: 'receivers: at least 1', maxItems: `receivers: at most ${MAX_RECEIVERS}` },
+          items: {
+            type: 'object',
+            additionalProperties: false,
+            properties: {
+              phone_number: { type: 'string', description: 'Mobile number; without a country code a British one, such as `07700 900123`.' },
+              user_id: { type: 'string' },
+            },
+            not: { type: 'object', required: ['phone_number', 'user_id'] },
+            'x-errors': { not: 'receivers: give only one of phone_number or user_id' },
+          },
+        },
+        message: { type: 'string', maxLength: 1000, pattern: '^[^\\u0000]*$', description: 'Shown to the receivers.', 'x-errors': { pattern: 'purchase.message must not contain NUL characters' } },
+      },
+    },
+    embed: { type: 'array', maxItems: 100, items: { type: 'string' }, description: 'Relations to embed, as in the query.' },
+  },
+};
+
+interface PurchaseBody {
+  readonly payment: { readonly reference: string };
+  readonly purchase: {
+    readonly reference: string;
+    readonly message?: string;
+    readonly receivers?: readonly { readonly phone_number?: string; readonly user_id?: string }[];
+  };
+}
+
+const TRANSACTION_ANSWER = {
+  schema: { ...dataSchema(transactionSchema, { anyOf: [transactionEmbeddedSchema, { type: 'array', items: {}, maxItems: 0 }], description: 'The embedded entities; `[]` when none were requested.' }), required: ['data', 'embedded'] },
+  example: { data: transactionExample, embedded: { ...giftEmbeddedExample, gifts: [boughtGiftExample] } },
+};
+
+const LOCATION = { Location: 'Address of the gifts of this transaction.' };
+const BOUGHT_NOT_PAID = { ...LOCATION, [POSITION_HEADER]: 'Where the log stands with this purchase.' };
+const NOT_DECIDED_YET =
+  'A gift whose charge is still under way is `pending`. Where the buyer’s bank wants them to prove who they are, the answer is 402 with `next_action`: the buyer has 15 minutes to do it with ' +
+  'the card processor’s library, then payment and gifts are cancelled. `GET /api/v2/transactions/{id}` tells what came of it.';
+
+/** A transaction (spec 2.3). `giftIds` in the order of the receivers. */
+function transactionEntity(id: string, transaction: TransactionDocument, giftIds: readonly string[]): object {
+  return {
+    id,
+    retail: pounds(transaction.total),
+    created_at: plainTime(transaction.created_at),
+    updated_at: plainTime(transaction.updated_at),
+    gifts: giftIds,
+    purchased_at_date: dateOf(transaction.created_at),
+    purchased_at_time: timeOfDay(transaction.created_at),
+  };
+}
+
+const locationOf = (id: string): Record<string, string> => ({ Location: `/api/v2/transactions/${id}/gifts` });
+
+const giftIdsOf = (transaction: TransactionDocument): string[] => deriveGiftIds(transaction.seed, transaction.count).map(({ gift_id }) => gift_id);
+
+/** Gift relations of a transaction's: without their `gifts.`. */
+const giftRelations = (embeds: readonly string[]): string[] => embeds.filter((relation) => relation !== 'gifts').map((relation) => relation.slice('gifts.'.length));
+
+interface Shown {
+  readonly id: string;
+  readonly gift: GiftDocument;
+}
+
+/** The routes. */
+export function transactionRoutes(deps: GiftRouteDeps): Route[] {
+  const viewerOf = (early: EarlyCall): Viewer => ({ user: userOf(early), now: deps.now(), publicUrl: deps.publicUrl });
+
+  const embed = async (transaction: TransactionDocument, gifts: readonly Shown[], embeds: readonly string[], viewer: Viewer): Promise<Embedded | readonly never[]> => {
+    if (embeds.length === 0) return [];
+    const relations = giftRelations(embeds);
+    const catalogue = deps.catalogue.current();
+    const embedded = embeddedCollector();
+    embedded.request('gifts');
+    requestKinds(embedded, relations);
+    await inSlices(await joinGifts(deps, transaction, gifts), (joined) => {
+      embedded.add('gifts', joined.id, () => giftEntity(joined, viewer));
+      embedGift(embedded, joined, relations, viewer, catalogue);
+    });
+    return embedded.result();
+  };
+
+  const answer = async (
+    id: string, transaction: TransactionDocument, gifts: () => Promise<readonly Shown[]>, embeds: readonly string[], viewer: Viewer, ofRefusal: Record<string, string> = {},
+  ): Promise<Answer> => {
+    const headers = locationOf(id);
+    const { payment, authentication } = transaction;
+    if (payment === 'pending' && authentication !== undefined) {
+      const needed = await needsAuthentication({ questions: deps.questions, transactionId: id, authentication, headers: { ...headers, ...ofRefusal }, asThingsAre: true });
+      if (needed !== undefined) throw needed;
+    }
+    if (payment === 'declined') throw new HttpError('payment_declined', { headers: { ...headers, ...ofRefusal } });
+    const embedded = await embed(transaction, embeds.length === 0 ? [] : await gifts(), embeds, viewer);
+    return { status: 200, headers, body: { data: transactionEntity(id, transaction, giftIdsOf(transaction)), embedded } };
+  };
+
+  const purchased = async ({ transactionId, history, position, replayed }: Purchased, embeds: readonly string[], viewer: Viewer): Promise<Answer> => {
+    const transaction = transactionIn(history);
+    const [first] = history;
+    if (transaction === undefined || first === undefined) throw new Error('a purchase was appended and is not there');
+    if (position !== undefined) await waitUntilShown(position, [deps.transactions, deps.gifts]);
+    // What an answer that succeeds says by itself: a refused purchase was written, too.
+    const ofRefusal = { ...(position === undefined ? {} : { [POSITION_HEADER]: positionText(deps.events.logId, position) }), ...(replayed ? { 'Idempotent-Replayed': 'true' } : {}) };
+    const { authentication, payment } = transaction;
+    if (authentication !== undefined && (replayed || payment === 'pending')) {
+      // A repeated purchase is answered as the first was, whatever has come of it.
+      const headers = { ...locationOf(transactionId), ...ofRefusal };
+      const needed = await needsAuthentication({ questions: deps.questions, transactionId, authentication, headers, asThingsAre: false });
+      if (needed !== undefined) throw needed;
+    }
+    // Made from the log, not from the read model: so it is the same whether that has caught up or not, and when the purchase is repeated later.
+    const gifts = async (): Promise<Shown[]> => {
+      const shown: Shown[] = [];
+      await inSlices<string>(giftsProjection.documentIds(first), (id, index) => void shown.push({ id, gift: giftsProjection.evolve(undefined, first, id, index) }));
+      return shown;
+    };
+    const made = await answer(transactionId, transaction, gifts, embeds, viewer, ofRefusal);
+    return copyWith(made, { status: 201, replayed, ...(position === undefined ? {} : { position }) });
+  };
+
+  /** A transaction is its buyer's; for anyone else there is none (decisions 2). */
+  const find = async (early: EarlyCall): Promise<{ readonly id: string; readonly transaction: TransactionDocument }> => {
+    const id = early.params['transactionId'] ?? '';
+    const user = userOf(early);
+    const transaction = await deps.transactions.get(id);
+    if (transaction?.buyer_id !== user.id) throw new HttpError('transaction_not_found');
+    return { id, transaction };
+  };
+
+  /** @throws UnavailableError where the read model lacks one: it is there from the purchase on, so whoever was shown the others would take it for lost. */
+  const documentsOf = async (ids: readonly string[]): Promise<Shown[]> => {
+    const gifts = await deps.gifts.getMany(ids);
+    return ids.map((id, index) => {
+      const gift = gifts[index];
+      if (gift === undefined) throw new UnavailableError('the read model does not know all gifts of the purchase yet');
+      return { id, gift };
+    });
+  };
+
+  return [
+    {
+      method: 'POST',
+      path: '/api/v2/transactions',
+      operation: 'purchaseGifts',
+      summary: 'Buy gifts',
+      description: `Waits a moment for the charge. ${NOT_DECIDED_YET} Declined: the gifts are cancelled. Send an Idempotency-Key: a repeated purchase then never buys twice.`,
+      tag: 'Transactions',
+      caller: 'user',
+      embeds: TRANSACTION_RELATIONS,
+      body: PURCHASE_BODY,
+      bodyExample: {
+        payment: { method: 'card', reference: 'pm_card_visa' },
+        purchase: { type: 'gift', reference: giftExample.purchase_id, receivers: [{ user_id: giftExample.receiver_id }], message: messageExample.message },
+      },
+      answers: [{ status: 201, description: 'Bought; the charge has settled or is still under way.', headers: LOCATION, ...TRANSACTION_ANSWER }],
+      errorBodies: NEXT_ACTION_BODIES,
+      errorHeaders: { payment_declined: BOUGHT_NOT_PAID, payment_needs_authentication: BOUGHT_NOT_PAID },
+      errors: ['payment_declined', 'payment_needs_authentication', 'invalid_payment_reference', 'cannot_use_payment_method', 'invalid_product', 'receiver_not_found', 'invalid_phone_number'],
+      async open(early) {
+        const context = contextOf(early, deps.now());
+        const earlier = early.bodyHash === undefined ? undefined : await findPurchase(deps, context, early.firstPosition);
+        return async ({ body, embeds }) => {
+          const { payment, purchase } = body as unknown as PurchaseBody;
+          const request = {
+            product_id: purchase.reference,
+            payment_reference: payment.reference,
+            message: purchase.message ?? '',
+            ...(purchase.receivers === undefined ? {} : { receivers: purchase.receivers }),
+          };
+          return purchased(earlier ?? (await purchaseGifts(deps, userOf(early).id, context, request)), embeds, viewerOf(early));
+        };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v2/transactions/:transactionId',
+      operation: 'getTransaction',
+      summary: 'One transaction',
+      description: `For its buyer: what the purchase answered, as things are now. ${NOT_DECIDED_YET}`,
+      tag: 'Transactions',
+      caller: 'user',
+      embeds: TRANSACTION_RELATIONS,
+      params: { transactionId: 'The transaction’s id.' },
+      answers: [{ status: 200, description: 'The transaction.', headers: LOCATION, ...TRANSACTION_ANSWER }],
+      errorBodies: NEXT_ACTION_BODIES,
+      errorHeaders: { payment_declined: LOCATION, payment_needs_authentication: LOCATION },
+      errors: ['transaction_not_found', 'payment_declined', 'payment_needs_authentication'],
+      async open(early) {
+        const { id, transaction } = await find(early);
+        return async ({ embeds }) => answer(id, transaction, () => documentsOf(giftIdsOf(transaction)), embeds, viewerOf(early));
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v2/transactions/:transactionId/gifts',
+      operation: 'listTransactionGifts',
+      summary: 'The gifts of a transaction',
+      description: 'For its buyer, page by page, in the order of the receivers.',
+      tag: 'Transactions',
+      caller: 'user',
+      embeds: LISTED_GIFT_RELATIONS,
+      params: { transactionId: 'The transaction’s id.' },
+      query: { type: 'object', properties: pageParameters },
+      answers: [
+        {
+          status: 200,
+          description: 'One page.',
+          schema: pageSchema(giftSchema, listedGiftsEmbeddedSchema),
+          example: paginate({
+            publicUrl: 'https://gifts.example', path: `/api/v2/transactions/${transactionExample.id}/gifts`, rawQuery: '', page: 1, perPage: 20, total: 1, data: [giftExample], embedded: undefined,
+          }),
+        },
+      ],
+      errors: ['transaction_not_found'],
+      async open(early) {
+        const { transaction } = await find(early);
+        return async ({ query, embeds, path, rawQuery }) => {
+          const asked = pageRequest(query);
+          const ids = pageOf(giftIdsOf(transaction), asked);
+          const viewer = viewerOf(early);
+          const joined = await joinGifts(deps, transaction, await documentsOf(ids));
+          const embedded = embeddedCollector();
+          requestKinds(embedded, embeds);
+          const catalogue = deps.catalogue.current();
+          for (const gift of joined) embedGift(embedded, gift, embeds, viewer, catalogue);
+          const data = joined.map((gift) => giftEntity(gift, viewer));
+          const body = paginate({
+            publicUrl: deps.publicUrl,
+            path: path.replace(/\/+$/, ''),
+            rawQuery,
+            ...asked,
+            total: transaction.count,
+            data,
+            embedded: embeds.length === 0 ? undefined : embedded.result(),
+          });
+          return { status: 200, body };
+        };
+      },
+    },
+  ];
+}

@@ -1,0 +1,175 @@
+/** Vouchers in both formats, and the options to choose from (spec 4.3, decisions 6). */
+import { assignGiftVoucher } from '../../commands/assignVoucher.js';
+import { type Handled, upToOwn } from '../../commands/handle.js';
+import { type LoadedGift, hasRun, loadGift } from '../../commands/loadGift.js';
+import { mayRedeem } from '../../domain/gift.js';
+import { type VoucherDocument, voucherIn } from '../../projections/gifts.js';
+import type { Catalogue } from '../../projections/wholeCatalogue.js';
+import { segmentEntity } from '../catalogue/entities.js';
+import { dataSchema, embeddedSchema, segmentExample, segmentSchema } from '../catalogue/schemas.js';
+import { embeddedCollector } from '../embedded.js';
+import { HttpError } from '../errors.js';
+import { waitUntilShown } from '../positions.js';
+import type { EarlyCall, Route, Schema } from '../route.js';
+import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
+import { giftEntity, voucherV1, voucherV2 } from './entities.js';
+import { findGift, giftAfter } from './join.js';
+import { boughtGiftExample, giftSchema, voucherOptionsExample, voucherOptionsSchema, voucherV1Example, voucherV1Schema, voucherV2Example, voucherV2Schema } from './schemas.js';
+
+const PARAMS = { giftId: "The gift's id or shortcode." };
+const SEGMENT_ID: Schema = { type: 'string', description: 'One of the product’s segments; absent: its first.' };
+const STATE_ERRORS = ['voucher_not_available', 'invalid_segment', 'gift_not_paid', 'gift_cancelled', 'gift_already_redeemed', 'gift_expired', 'gift_blocked'] as const;
+
+const V1_BODY: Schema = {
+  title: 'GenerateV1',
+  type: 'object',
+  additionalProperties: false,
+  properties: { segmentId: SEGMENT_ID, embed: { type: 'array', maxItems: 100, items: { type: 'string' }, description: '`voucher.segment` embeds the segment.' } },
+};
+
+const V2_BODY: Schema = { title: 'GenerateV2', type: 'object', additionalProperties: false, properties: { segmentId: SEGMENT_ID } };
+
+function shownV2(giftId: string, voucher: VoucherDocument, catalogue: Catalogue): object {
+  const segment = catalogue.segments.get(voucher.segment_id);
+  if (segment === undefined) throw new Error(`a voucher names segment ${voucher.segment_id}, which the catalogue does not know`);
+  return voucherV2(giftId, voucher, segment);
+}
+
+/** The routes. */
+export function voucherRoutes(deps: GiftRouteDeps): Route[] {
+  /** Finds the gift and refuses callers who may not redeem it: the order of decisions 1. */
+  const load = async (early: EarlyCall): Promise<LoadedGift> => {
+    const user = userOf(early);
+    const context = contextOf(early, deps.now());
+    const loaded = await loadGift(deps, early.params['giftId'] ?? '', user, context.now);
+    if (!hasRun(loaded, context) && !mayRedeem(loaded.gift, loaded.facts)) throw new HttpError('cannot_redeem');
+    return loaded;
+  };
+  const assign = async (early: EarlyCall, loaded: LoadedGift, format: 'V1' | 'V2', segmentId: unknown): Promise<Handled & { readonly voucher: VoucherDocument }> => {
+    const context = contextOf(early, loaded.facts.now);
+    const handled = await assignGiftVoucher(deps, loaded, userOf(early), context, { format, ...(typeof segmentId === 'string' ? { segmentId } : {}) });
+    const last = handled.own.at(-1);
+    if (last !== undefined) await waitUntilShown(last.position, [deps.gifts]);
+    const voucher = voucherIn(upToOwn(handled));
+    if (voucher === undefined) throw new Error('a voucher was assigned and is not there');
+    return { ...handled, voucher };
+  };
+  const outcome = ({ own, replayed }: Handled): { replayed: boolean; position?: string } => {
+    const position = own.at(-1)?.position;
+    return { replayed, ...(position === undefined ? {} : { position }) };
+  };
+
+  return [
+    {
+      method: 'GET',
+      path: '/api/v2/gifts/:giftId/voucher/options',
+      operation: 'listVoucherOptions',
+      summary: 'Voucher options',
+      description: 'The segments that a voucher of this gift may be generated for.',
+      tag: 'Vouchers',
+      caller: 'user',
+      params: PARAMS,
+      giftParam: 'giftId',
+      answers: [{ status: 200, description: 'The options.', schema: voucherOptionsSchema, example: voucherOptionsExample }],
+      errors: [],
+      async open(early) {
+        const joined = await findGift(deps, early.params['giftId'] ?? '');
+        if (joined === undefined) throw new HttpError('gift_not_found');
+        return async () => {
+          const { product_id, created_at } = joined.transaction;
+          const catalogue = deps.catalogue.current();
+          const segments = (catalogue.products.get(product_id)?.segments ?? []).flatMap((id) => (catalogue.retired('segment', id) ? [] : (catalogue.segments.get(id) ?? [])));
+          const options = segments.map(({ id, name, expiry }) => ({ id, name, expiry }));
+          return { status: 200, body: { segments: options, dateCreated: created_at, dateModified: created_at, productId: product_id } };
+        };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v2/gifts/:giftId/voucher/claimed',
+      operation: 'generateVoucher',
+      summary: 'Generate a V2 voucher',
+      description: 'A gift has one voucher with one code, whichever endpoint made it: a later call answers the one there is.',
+      tag: 'Vouchers',
+      caller: 'user',
+      params: PARAMS,
+      giftParam: 'giftId',
+      reads: ['voucherCodes'],
+      body: V2_BODY,
+      bodyOptional: true,
+      bodyExample: { segmentId: segmentExample.id },
+      answers: [{ status: 200, description: 'The voucher.', schema: voucherV2Schema, example: voucherV2Example }],
+      errors: ['cannot_redeem', ...STATE_ERRORS],
+      async open(early) {
+        const loaded = await load(early);
+        return async ({ body }) => {
+          const assigned = await assign(early, loaded, 'V2', body['segmentId']);
+          return { status: 200, body: shownV2(loaded.giftId, assigned.voucher, deps.catalogue.current()), ...outcome(assigned) };
+        };
+      },
+    },
+    {
+      method: 'GET',
+      path: '/api/v2/gifts/:giftId/voucher/claimed',
+      operation: 'getVoucher',
+      summary: 'The V2 voucher, if there is one',
+      description: 'Generates none: a gift without a voucher is answered 404. A voucher that was generated in the V1 format is shown in this one.',
+      tag: 'Vouchers',
+      caller: 'user',
+      params: PARAMS,
+      giftParam: 'giftId',
+      answers: [{ status: 200, description: 'The voucher.', schema: voucherV2Schema, example: voucherV2Example }],
+      errors: ['cannot_redeem', 'voucher_not_found'],
+      async open(early) {
+        const loaded = await load(early);
+        return async () => {
+          const voucher = voucherIn(loaded.history);
+          if (voucher === undefined) throw new HttpError('voucher_not_found');
+          return { status: 200, body: shownV2(loaded.giftId, voucher, deps.catalogue.current()) };
+        };
+      },
+    },
+    {
+      method: 'POST',
+      path: '/api/v2/gifts/:giftId/voucher',
+      operation: 'generateVoucherV1',
+      summary: 'Generate a V1 voucher',
+      description: 'For brands with integration ids 1 to 6. The code is at `embedded.vouchers[0].code`.',
+      tag: 'Vouchers',
+      caller: 'user',
+      embeds: ['voucher', 'voucher.segment'],
+      params: PARAMS,
+      giftParam: 'giftId',
+      reads: ['voucherCodes'],
+      body: V1_BODY,
+      bodyOptional: true,
+      bodyExample: { segmentId: segmentExample.id, embed: ['voucher.segment'] },
+      answers: [
+        {
+          status: 200,
+          description: 'The gift with its voucher.',
+          schema: { ...dataSchema(giftSchema, { ...embeddedSchema({ vouchers: voucherV1Schema, segments: segmentSchema }), description: 'Always the voucher; its segment when requested.' }), required: ['data', 'embedded'] },
+          example: { data: { ...boughtGiftExample, voucher_id: voucherV1Example.id, updated_at: voucherV1Example.updated_at }, embedded: { vouchers: [voucherV1Example], segments: [segmentExample] } },
+        },
+      ],
+      errors: ['cannot_redeem', ...STATE_ERRORS],
+      async open(early) {
+        const loaded = await load(early);
+        return async ({ body, embeds }) => {
+          const assigned = await assign(early, loaded, 'V1', body['segmentId']);
+          const { giftId } = loaded;
+          const vouchered = await giftAfter(deps, giftId, upToOwn(assigned));
+          const data = giftEntity(vouchered, { user: userOf(early), now: loaded.facts.now, publicUrl: deps.publicUrl });
+          const embedded = embeddedCollector();
+          embedded.add('vouchers', assigned.voucher.id, () => voucherV1(giftId, assigned.voucher));
+          if (embeds.includes('voucher.segment')) {
+            embedded.request('segments');
+            const segment = deps.catalogue.current().segments.get(assigned.voucher.segment_id);
+            if (segment !== undefined) embedded.add('segments', segment.id, () => segmentEntity(segment));
+          }
+          return { status: 200, body: { data, embedded: embedded.result() }, ...outcome(assigned) };
+        };
+      },
+    },
+  ];
+}

@@ -1,0 +1,105 @@
+/** The API's description at `/openapi.json` and a page to read it on at `/docs`: everything comes from this process, nothing from elsewhere. */
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import type { Context, Middleware } from 'koa';
+import { HttpError } from '../errors.js';
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Gift Commerce API</title>
+<link rel="icon" type="image/png" href="docs/favicon-32x32.png">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script src="docs/start.js"></script>
+</body>
+</html>
+`;
+
+const START = `const url = new URL('../openapi.json', document.currentScript.src).href;
+SwaggerUIBundle({ url, dom_id: '#swagger-ui', deepLinking: true, validatorUrl: null, displayRequestDuration: true, defaultModelsExpandDepth: 0 });
+`;
+
+/** Nothing inline, nothing from elsewhere: the page's own files, and requests to the service itself. */
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/** Files of the page that come from its package. Only these names are ever opened. */
+const ASSETS: Readonly<Record<string, string>> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+};
+
+interface Served {
+  readonly type: string;
+  readonly etag: string;
+  readonly policy?: string;
+  /** The same bytes for everybody: as many copies of a large file as there are slow readers would fill the memory. */
+  content(this: void): Buffer | Promise<Buffer>;
+}
+
+/** Serves the description and its page; everything else goes on to the next middleware. */
+export function docs(document: object): Middleware {
+  const require = createRequire(import.meta.url);
+  const folder = dirname(require.resolve('swagger-ui-dist/package.json'));
+  const { version } = require('swagger-ui-dist/package.json') as { readonly version: string };
+  const served = new Map<string, Served>([
+    ['/openapi.json', text(JSON.stringify(document), 'application/json; charset=utf-8')],
+    ['/docs', { ...text(PAGE, 'text/html; charset=utf-8'), policy: POLICY }],
+    ['/docs/start.js', text(START, 'text/javascript; charset=utf-8')],
+  ]);
+  for (const [name, type] of Object.entries(ASSETS)) {
+    served.set(`/docs/${name}`, { type, etag: `${version}-${name}`, content: readOnce(join(folder, name)) });
+  }
+
+  return async (ctx, next) => {
+    // The page's own addresses are relative, so that it also works behind a prefix: there is one spelling of it.
+    if (ctx.path === '/docs/' && (ctx.method === 'GET' || ctx.method === 'HEAD')) return ctx.redirect('../docs');
+    const found = served.get(ctx.path.replace(/(?<=.)\/$/, ''));
+    if (found === undefined) return next();
+    await answer(ctx, found);
+  };
+}
+
+/** Reads the file when it is first asked for; one that can't be read is tried again. */
+function readOnce(file: string): () => Promise<Buffer> {
+  let reading: Promise<Buffer> | undefined;
+  return async () => {
+    reading ??= readFile(file);
+    try {
+      return await reading;
+    } catch (error) {
+      reading = undefined;
+      throw error;
+    }
+  };
+}
+
+function text(content: string, type: string): Served {
+  const bytes = Buffer.from(content);
+  return { type, etag: createHash('sha256').update(content).digest('base64url').slice(0, 22), content: () => bytes };
+}
+
+async function answer(ctx: Context, { type, etag, policy, content }: Served): Promise<void> {
+  (ctx.state as { route?: string }).route = ctx.path;
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw new HttpError('method_not_allowed', { headers: { Allow: 'GET, HEAD' } });
+  ctx.status = 200;
+  ctx.etag = etag;
+  // Kept by browsers, but asked after each time: a new version of the service shows at once.
+  ctx.set('Cache-Control', 'no-cache');
+  if (policy !== undefined) ctx.set('Content-Security-Policy', policy);
+  if (ctx.fresh) {
+    ctx.status = 304;
+    return;
+  }
+  ctx.body = await content();
+  ctx.set('Content-Type', type);
+}

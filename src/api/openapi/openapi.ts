@@ -1,0 +1,266 @@
+/** The API's description (OpenAPI 3.1), made from the very route objects that the router and the validators are made from. */
+import { ERRORS, type ErrorCode } from '../errors.js';
+import { commonErrors } from '../pipeline.js';
+import { type Route, type Schema, type SuccessAnswer, keptByNobody, takesKeys } from '../route.js';
+import { componentSchemas, pascalCase } from './schemas.js';
+import { HEADERS, PARAMETERS, SECURITY_SCHEMES, TAGS, overview } from './texts.js';
+
+/** What a description says beside the routes. */
+export interface ApiInfo {
+  /** The service's version. */
+  readonly version: string;
+  /** Where callers reach it, without a trailing slash. */
+  readonly publicUrl: string;
+}
+
+type Json = Record<string, unknown>;
+
+/** One message that a route may refuse with. */
+export interface DescribedError {
+  readonly code: ErrorCode;
+  readonly status: number;
+  /** The exact message; for those that name a field or a relation, one that may occur. */
+  readonly message: string;
+}
+
+/** Paths that callers reach with a key, so that what was done once is answered again. */
+const takesKey = (route: Route): boolean => route.method !== 'GET' && takesKeys(route.path);
+
+/**
+ * The description of these routes.
+ * @throws Error where it would be ambiguous: two operations of one name, or two different schemas of one title.
+ */
+export function openApiDocument(routes: readonly Route[], info: ApiInfo): object {
+  const components = componentSchemas();
+  const paths: Record<string, Json> = {};
+  const templates = new Map<string, string>();
+  const names = new Set<string>();
+  for (const route of routes) {
+    const path = templateOf(route.path);
+    // Two spellings of one template (`{id}`, `{giftId}`) are one path: the first names its parameters.
+    const shape = path.replaceAll(/\{\w+\}/g, '{}');
+    const template = templates.get(shape) ?? path;
+    templates.set(shape, template);
+    if (names.has(route.operation)) throw new Error(`two routes are called ${route.operation}`);
+    names.add(route.operation);
+    const item = (paths[template] ??= {});
+    item[route.method.toLowerCase()] = operation(route, parameterNames(template), components.reference);
+  }
+  const used = new Set(routes.map(({ tag }) => tag));
+  const known = Object.entries(TAGS).filter(([name]) => used.has(name));
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Gift Commerce', version: info.version, summary: 'Sell, send, redeem and account for gifts.', description: overview() },
+    servers: [{ url: info.publicUrl }],
+    tags: [...known.map(([name, description]) => ({ name, description })), ...[...used].filter((name) => TAGS[name] === undefined).map((name) => ({ name }))],
+    paths,
+    components: {
+      schemas: { ...components.schemas(), Error: errorSchema },
+      headers: HEADERS,
+      parameters: PARAMETERS,
+      securitySchemes: SECURITY_SCHEMES,
+    },
+  };
+}
+
+const errorSchema = {
+  title: 'Error',
+  type: 'object',
+  additionalProperties: false,
+  required: ['error'],
+  properties: { error: { type: 'string', description: 'What is wrong, in words. The texts are part of the contract.' } },
+};
+
+function templateOf(path: string): string {
+  return path.replaceAll(/:(\w+)/g, '{$1}');
+}
+
+function parameterNames(template: string): string[] {
+  return [...template.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+}
+
+type Reference = (schema: Schema) => unknown;
+
+/** A schema without a title gets one by its operation (`RedeemGiftAnswer`): else each generator of clients makes up a name of its own. */
+const named = (route: Route, what: string, schema: Schema): Schema => (schema['title'] === undefined ? { title: `${pascalCase(route.operation)}${what}`, ...schema } : schema);
+
+function operation(route: Route, names: readonly string[], reference: Reference): Json {
+  return {
+    operationId: route.operation,
+    tags: [route.tag],
+    summary: route.summary,
+    ...descriptionOf(route),
+    security: securityOf(route),
+    parameters: parametersOf(route, names, reference),
+    ...(route.body === undefined ? {} : { requestBody: requestBody(route, route.body, reference) }),
+    responses: responsesOf(route, reference),
+  };
+}
+
+/** What the route says of itself, and which role its caller needs. */
+function descriptionOf({ description, roles }: Route): Json {
+  const needed = roles === undefined ? [] : [`For users with the role ${roles.map((role) => `\`${role}\``).join(' or ')}.`];
+  const said = [...(description === undefined ? [] : [description]), ...needed];
+  return said.length === 0 ? {} : { description: said.join('\n\n') };
+}
+
+function securityOf({ caller, formBody }: Route): Json[] {
+  if (formBody === true) return [{}, { client: [] }, { bearer: [] }];
+  if (caller === 'none') return [{}];
+  return caller === 'user' ? [{ bearer: [] }] : [{ bearer: [] }, { clientCredentials: [] }];
+}
+
+function parametersOf(route: Route, names: readonly string[], reference: Reference): Json[] {
+  const own = parameterNames(templateOf(route.path));
+  const inPath = names.map((name, index) => {
+    const description = route.params?.[own[index] ?? ''];
+    return { name, in: 'path', required: true, ...(description === undefined ? {} : { description }), schema: { type: 'string' } };
+  });
+  const properties = Object.entries((route.query?.['properties'] ?? {}) as Record<string, Schema>);
+  const needed = (route.query?.['required'] ?? []) as readonly string[];
+  const inQuery = properties.map(([name, property]) => {
+    const { description, ...schema } = property;
+    const list = schema['type'] === 'array';
+    return {
+      name: list ? `${name}[]` : name,
+      in: 'query',
+      required: needed.includes(name),
+      ...(description === undefined ? {} : { description }),
+      ...(list ? { style: 'form', explode: true } : {}),
+      schema: schema['type'] === 'boolean' ? { ...schema, ...QUERY_BOOLEAN } : reference(schema),
+    };
+  });
+  const embed = (route.embeds ?? []).length === 0 ? [] : [embedParameter(route, route.embeds ?? [], reference)];
+  return [...inPath, ...inQuery, ...embed, ...headerParameters(route)];
+}
+
+/** `1`, `0`, `true`, `false` (decisions 1). */
+const QUERY_BOOLEAN: Schema = { type: ['boolean', 'integer'], enum: [true, false, 1, 0] };
+
+function embedParameter(route: Route, relations: readonly string[], reference: Reference): Json {
+  return {
+    name: 'embed[]',
+    in: 'query',
+    required: false,
+    description: 'Relations to embed, repeatable. A dotted relation embeds every step of its path.',
+    style: 'form',
+    explode: true,
+    schema: { type: 'array', items: reference(named(route, 'Embed', { type: 'string', enum: relations })) },
+  };
+}
+
+function headerParameters(route: Route): Json[] {
+  const names = ['RequestId'];
+  if (takesKeys(route.path)) names.push('GiftPosition');
+  if (takesKey(route)) names.push('IdempotencyKey');
+  const shared = names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
+  if (route.signature === undefined) return shared;
+  const { header: name, description } = route.signature;
+  return [{ name, in: 'header', required: true, description, schema: { type: 'string' } }, ...shared];
+}
+
+function requestBody(route: Route, body: Schema, reference: Reference): Json {
+  const media = { schema: reference(named(route, 'Body', body)), ...(route.bodyExample === undefined ? {} : { example: route.bodyExample }) };
+  return {
+    required: route.bodyOptional !== true,
+    content: { 'application/json': media, ...(route.formBody === true ? { 'application/x-www-form-urlencoded': media } : {}) },
+  };
+}
+
+const header = (name: keyof typeof HEADERS): Json => ({ $ref: `#/components/headers/${name}` });
+
+/** The headers of every answer of this route. */
+function everyAnswer(route: Route): Json {
+  return { 'X-Request-Id': header('RequestId'), ...(keptByNobody(route) ? { 'Cache-Control': header('CacheControl') } : {}) };
+}
+
+function responsesOf(route: Route, reference: Reference): Json {
+  const responses: Record<string, Json> = {};
+  for (const answer of route.answers) responses[String(answer.status)] = success(route, answer, reference);
+  const byStatus = new Map<number, DescribedError[]>();
+  for (const error of describedErrors(route)) byStatus.set(error.status, [...(byStatus.get(error.status) ?? []), error]);
+  for (const [status, errors] of [...byStatus].sort(([one], [other]) => one - other)) responses[String(status)] = failure(route, status, errors, reference);
+  return responses;
+}
+
+function success(route: Route, answer: SuccessAnswer, reference: Reference): Json {
+  const headers = everyAnswer(route);
+  if (takesKey(route)) {
+    headers['Gift-Position'] = header('GiftPosition');
+    headers['Idempotent-Replayed'] = header('IdempotentReplayed');
+  }
+  for (const [name, description] of Object.entries(answer.headers ?? {})) headers[name] = { description, schema: { type: 'string' } };
+  const type = answer.contentType ?? 'application/json';
+  const schema = answer.schema === undefined ? { type: 'string' } : reference(named(route, 'Answer', answer.schema));
+  return {
+    description: answer.description,
+    headers,
+    content: {
+      [type]: { schema, ...(answer.example === undefined ? {} : { example: answer.example }) },
+      ...Object.fromEntries((answer.alsoAs ?? []).map((other) => [other, { schema: { type: 'string' } }])),
+    },
+  };
+}
+
+function failure(route: Route, status: number, errors: readonly DescribedError[], reference: Reference): Json {
+  const headers = everyAnswer(route);
+  if (status === 401) headers['WWW-Authenticate'] = header('WwwAuthenticate');
+  if (status === 405) headers['Allow'] = header('Allow');
+  if (status === 409 || status === 429 || status === 503) headers['Retry-After'] = header('RetryAfter');
+  if (takesKey(route) && (status === 402 || status === 403 || status === 404 || status === 405 || status === 422)) {
+    headers['Idempotent-Replayed'] = header('IdempotentReplayed');
+  }
+  for (const { code } of errors) {
+    for (const [name, description] of Object.entries(route.errorHeaders?.[code] ?? {})) headers[name] = { description, schema: { type: 'string' } };
+  }
+  const examples: Json = {};
+  for (const { code, message } of errors) {
+    let name: string = code;
+    for (let next = 2; examples[name] !== undefined; next++) name = `${code}_${next}`;
+    examples[name] = { value: { error: message, ...route.errorBodies?.[code]?.example } };
+  }
+  const plain: Json = { $ref: '#/components/schemas/Error' };
+  const more = errors.flatMap(({ code }) => route.errorBodies?.[code] ?? []).map(({ schema }) => reference(schema));
+  const schema = more.length === 0 ? plain : { anyOf: [plain, ...more] };
+  return {
+    description: errors.map(({ message }) => `\`${message}\``).join(', '),
+    headers,
+    content: { 'application/json': { schema, examples } },
+  };
+}
+
+/** Every error of a route, those that all routes of its kind share included, in the order of the error table. */
+export function describedErrors(route: Route): DescribedError[] {
+  const codes = new Set([...route.errors, ...commonErrors(route)]);
+  return (Object.keys(ERRORS) as ErrorCode[]).filter((code) => codes.has(code)).flatMap((code) => {
+    const [status, message] = ERRORS[code];
+    return (message === '' ? messagesOf(route, code) : [message]).map((text) => ({ code, status, message: text }));
+  });
+}
+
+function messagesOf(route: Route, code: ErrorCode): string[] {
+  if (code === 'unknown_embed') return ['Unknown embed: nonsense.'];
+  if (code === 'projection_refused') return ['gifts: no former build is kept, so there is nothing to go back to'];
+  if (code === 'projection_busy') return ['gifts is being rebuilt by till-1:4711:0f3a5b7c: wait for it, or end it with gift projections rebuild gifts --abort'];
+  const said = [...new Set([...schemaMessages(route.body), ...schemaMessages(route.query)])];
+  return said.length > 0 ? said : [ruleOf(route)];
+}
+
+/** The messages that a schema itself names, wherever in it. */
+function schemaMessages(schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  return Object.entries(schema).flatMap(([key, value]) => {
+    if (key === 'x-message') return [String(value)];
+    if (key === 'x-errors') return Object.values(value as Record<string, string>);
+    return schemaMessages(value);
+  });
+}
+
+/** A message made by rule, for a route whose schemas name none: what its first field would be told. */
+function ruleOf(route: Route): string {
+  const [needed] = (route.body?.['required'] ?? []) as readonly string[];
+  if (needed !== undefined) return `${needed} is required`;
+  if (route.body !== undefined) return 'colour is not a known field';
+  const [name = 'page', property] = Object.entries((route.query?.['properties'] ?? {}) as Record<string, Schema>)[0] ?? [];
+  return property?.['type'] === 'integer' ? `${name} must be a whole number` : `${name} must be given only once`;
+}

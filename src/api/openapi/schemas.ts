@@ -1,0 +1,62 @@
+/** Moves schemas with a title into the description's components, so that each stands there once, under its name. */
+import type { Schema } from '../route.js';
+
+/** The components of one description. */
+export interface ComponentSchemas {
+  /** The schema as it stands in the description: everything titled in it is a reference. @throws Error where two different schemas have one title */
+  reference(this: void, schema: Schema): unknown;
+  /** Every component so far, by name. */
+  schemas(): Readonly<Record<string, unknown>>;
+}
+
+/** Starts without any. */
+export function componentSchemas(): ComponentSchemas {
+  const components = new Map<string, unknown>();
+  const known = new Map<string, string>();
+
+  function named(title: string, schema: Schema): unknown {
+    const text = JSON.stringify(schema);
+    const name = pascalCase(title);
+    if ((known.get(name) ?? text) !== text) throw new Error(`two different schemas are called ${name}`);
+    if (!known.has(name)) {
+      known.set(name, text);
+      components.set(name, inside(schema));
+    }
+    return { $ref: `#/components/schemas/${name}` };
+  }
+
+  function shown(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map(shown);
+    if (typeof value !== 'object' || value === null) return value;
+    const schema = value as Schema;
+    return typeof schema['title'] === 'string' ? named(schema['title'], schema) : inside(schema);
+  }
+
+  /** What only the validators read (`x-…`) stays out; its messages stand with the route's errors. Properties keep whatever names they have. */
+  function inside(schema: Schema): unknown {
+    return Object.fromEntries(
+      Object.entries(schema)
+        .filter(([key]) => !key.startsWith('x-'))
+        .map(([key, value]) => [key, MAPS.has(key) ? eachOf(value as Readonly<Record<string, unknown>>) : PLAIN.has(key) ? value : shown(value)]),
+    );
+  }
+
+  function eachOf(map: Readonly<Record<string, unknown>>): unknown {
+    return Object.fromEntries(Object.entries(map).map(([name, schema]) => [name, shown(schema)]));
+  }
+
+  return { reference: shown, schemas: () => Object.fromEntries([...components].sort(([one], [other]) => (one < other ? -1 : 1))) };
+}
+
+/** `refresh_token` is `RefreshToken`: a name that every generator of clients takes. */
+export function pascalCase(text: string): string {
+  return text
+    .split(/[^A-Za-z0-9]+/)
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('');
+}
+
+/** Keywords whose keys are names of the schema's author, not keywords. */
+const MAPS: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'dependentSchemas']);
+/** Keywords whose values are data, not schemas. */
+const PLAIN: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'example', 'examples', 'required', 'type']);

@@ -1,0 +1,118 @@
+/** What Stripe tells by itself: verified, then noted in the transaction's stream. All that follows from it is done by the process managers. */
+import type { Logger } from 'pino';
+import { notePaymentNews, PROVIDER_USER } from '../../commands/notePaymentNews.js';
+import type { PaymentQuestions } from '../../commands/paymentAction.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import { type EventReader, MalformedEventError, type OtherMessage, type ToldNews } from '../../workers/payments/providerEvents.js';
+import { SignatureError } from '../../workers/signature.js';
+import { HttpError } from '../errors.js';
+import type { Answer, Call, Route, Schema } from '../route.js';
+import { refuseForgeries } from './forgeries.js';
+
+/** What the route works with. */
+export interface WebhookDeps {
+  readonly events: EventStore;
+  readonly read: EventReader;
+  readonly questions: Pick<PaymentQuestions, 'transactionOf' | 'givenBackByOthers'>;
+  /** No money is moved here, so no ledger knows more than what is told. */
+  readonly simulated: boolean;
+  readonly logger: Logger;
+  /** The present, ISO 8601, UTC. */
+  now(): string;
+}
+
+const TRANSACTION_ID = /^[\w-]{1,64}$/;
+
+const BODY: Schema = {
+  title: 'StripeEvent',
+  type: 'object',
+  required: ['id', 'type', 'created', 'data'],
+  properties: {
+    id: { type: 'string' },
+    type: { type: 'string', description: 'Handled: `payment_intent.succeeded`, `payment_intent.payment_failed`, `charge.refunded`, `refund.failed`, `refund.updated`, `charge.dispute.created`, `charge.dispute.closed`.' },
+    created: { type: 'integer', description: 'Seconds since 1970.' },
+    data: { type: 'object', required: ['object'], properties: { object: { type: 'object' } } },
+  },
+};
+
+const ANSWER: Schema = {
+  title: 'WebhookReceived',
+  type: 'object',
+  additionalProperties: false,
+  required: ['received', 'outcome'],
+  properties: {
+    received: { type: 'boolean', const: true },
+    outcome: {
+      type: 'string',
+      enum: ['recorded', 'known', 'ignored'],
+      description: '`recorded` now; `known`: there is nothing new in it; `ignored`: it is about no transaction of this installation, or of a kind that is not handled.',
+    },
+  },
+};
+
+const BODY_EXAMPLE = {
+  id: 'evt_3OyAbCdEfGhIjKlM',
+  object: 'event',
+  type: 'payment_intent.succeeded',
+  created: 1_795_000_000,
+  data: { object: { id: 'pi_3OyAbCdEfGhIjKlM', object: 'payment_intent', amount_received: 375, metadata: { transaction_id: '0f7d3a61c5b84e2f9a6d1c3e5b7f9024' } } },
+};
+
+/** The route. */
+export function webhookRoutes(deps: WebhookDeps): Route[] {
+  const refuseForgery = refuseForgeries(deps.logger);
+
+  const read = async (call: Call): Promise<ToldNews | OtherMessage> => {
+    try {
+      return deps.read(call.bytes, call.header('stripe-signature') ?? '');
+    } catch (error) {
+      if (error instanceof SignatureError) return refuseForgery(call, error);
+      if (!(error instanceof MalformedEventError)) throw error;
+      deps.logger.error({ req: call.requestId, cause: error.message }, 'a webhook of Stripe could not be understood');
+      throw new HttpError('invalid_event');
+    }
+  };
+
+  const ignored = (message: ToldNews | OtherMessage, why: string): Answer => {
+    deps.logger.info({ event: message.id, why }, 'a webhook was ignored');
+    return { status: 200, body: { received: true, outcome: 'ignored' } };
+  };
+
+  return [
+    {
+      method: 'POST',
+      path: '/webhooks/stripe',
+      operation: 'receiveStripeEvent',
+      summary: 'What Stripe tells',
+      description:
+        'For Stripe, which signs what it sends. Each message is noted once, whenever and in whatever order it comes. What is about no transaction of this installation is answered with 200 and ' +
+        '`ignored`, so that Stripe does not send it again; with 503 it is to be sent again.',
+      tag: 'Webhooks',
+      caller: 'none',
+      noStore: true,
+      signature: { header: 'Stripe-Signature', description: 'Time and HMAC of the body, by the secret of this endpoint; valid for five minutes.' },
+      body: BODY,
+      bodyExample: BODY_EXAMPLE,
+      answers: [{ status: 200, description: 'Received.', schema: ANSWER, example: { received: true, outcome: 'recorded' } }],
+      errors: ['invalid_signature', 'invalid_event'],
+      async handle(call) {
+        const message = await read(call);
+        if (!('news' in message)) return ignored(message, 'not handled');
+        const transactionId = message.transactionId ?? (await deps.questions.transactionOf(message.paymentId));
+        // Another system's metadata may name something of its own.
+        if (transactionId === undefined || !TRANSACTION_ID.test(transactionId)) return ignored(message, 'no transaction named');
+        const context = {
+          commandId: `stripe-${message.id}`,
+          correlationId: call.requestId,
+          requestId: call.requestId,
+          by: { user: PROVIDER_USER },
+          ...(deps.simulated ? { simulated: true as const } : {}),
+          now: deps.now(),
+        };
+        const outcome = await notePaymentNews(deps.events, transactionId, message.news, context, deps.simulated ? undefined : deps.questions);
+        if (outcome === 'foreign') return ignored(message, 'no transaction of ours');
+        return { status: 200, body: { received: true, outcome } };
+      },
+    },
+  ];
+}

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { shortcodeOf } from '../../../src/domain/giftIds.js';
+import { answerOf, checked, unharmed } from '../../support/answers.js';
+import { buyOne, purchaseOf, redeem, refused } from '../../support/giftFlow.js';
+import { boughtBefore } from '../../support/pastPurchase.js';
+import { type Json, type Reply, type Service, startService } from '../../support/service.js';
+import { eventually } from '../../support/until.js';
+
+const test = suite('the page behind a launch_url');
+let service: Service;
+
+test.before(async () => {
+  service = await startService({ env: { APP_URL: 'https://app.test/o\'p"en/', PUBLIC_URL: 'https://gifts.test/base/' } });
+});
+test.after(async () => {
+  await unharmed(service);
+  await service.close();
+});
+
+async function page(gift: string, method = 'GET'): Promise<Reply> {
+  return service.ask(method, `/g/${gift}`);
+}
+
+test('it needs no token and tells product, brand, expiry and a link to the app', async () => {
+  const gift = await buyOne(service, 'latte', { user_id: 'bob' });
+  const token = await service.userToken('bob');
+  const { data } = (await service.ask('GET', `/api/v2/gifts/${gift}`, { token })).json;
+  assert.equal(data.launch_url, `https://gifts.test/base/g/${shortcodeOf(gift)}`);
+  for (const spelling of [shortcodeOf(gift), shortcodeOf(gift).toLowerCase(), gift, `${gift}/`]) {
+    const reply = await page(spelling);
+    assert.equal(reply.status, 200);
+    for (const told of ['Café latte', 'Bean', data.expiry_date as string, shortcodeOf(gift)]) assert.ok(reply.text.includes(told), told);
+    assert.ok(reply.text.includes(`href="https://app.test/o&#39;p%22en/?gift=${shortcodeOf(gift)}"`));
+  }
+});
+
+test('its headers: no script, no index, no referrer, not kept', async () => {
+  const reply = await page(shortcodeOf(await buyOne(service)));
+  checked(answerOf(reply));
+  assert.equal(reply.headers.get('content-type'), 'text/html; charset=utf-8');
+  assert.equal(reply.headers.get('cache-control'), 'no-store');
+  assert.equal(reply.headers.get('x-robots-tag'), 'noindex, nofollow');
+  assert.equal(reply.headers.get('referrer-policy'), 'no-referrer');
+  const policy = reply.headers.get('content-security-policy') ?? '';
+  assert.match(policy, /default-src 'none'/);
+  assert.match(policy, /frame-ancestors 'none'/);
+  assert.doesNotMatch(policy, /script-src/);
+  assert.match(reply.text, /<meta name="robots" content="noindex, nofollow">/);
+  assert.match(reply.text, /<meta name="referrer" content="no-referrer">/);
+  assert.doesNotMatch(reply.text, /<script|https?:\/\/(?!app\.test)/);
+});
+
+test('no message and no names', async () => {
+  const body = purchaseOf('latte', [{ user_id: 'bob' }], { message: 'a secret wish' });
+  const [gift] = (await service.ask('POST', '/api/v2/transactions', { token: await service.userToken('ann'), body })).json.data.gifts as string[];
+  const { text } = await page(gift ?? '');
+  assert.doesNotMatch(text, /secret wish|\bann\b|\bbob\b|07700|\+44/);
+});
+
+test('used, expired and cancelled gifts say so', async () => {
+  const used = await buyOne(service);
+  await redeem(service, used);
+  assert.match((await page(used)).text, /This gift has been used\./);
+  assert.match((await page(await boughtBefore(service))).text, /This gift has expired\./);
+  const token = await service.userToken('ann');
+  const declined = await service.ask('POST', '/api/v2/transactions', { token, body: purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' }) });
+  const [cancelled] = (await service.ask('GET', declined.headers.get('location') ?? '', { token })).json.data as Json[];
+  assert.match((await page(cancelled.id)).text, /This gift was cancelled\./);
+});
+
+test('it names the brand that its product is of now: that one redeems it', async () => {
+  const brand = { id: 'old-cup', name: 'Old Cup', merchant_id: 'coffee' };
+  const product = { id: 'cup-tea', brand_id: 'old-cup', name: 'Cup of tea', sale_price: 100 };
+  await service.import({ brands: [brand, { ...brand, id: 'new-cup', name: 'New Cup' }], products: [product] });
+  const token = await service.userToken('ann');
+  const brandNow = async (): Promise<string> => (await service.ask('GET', '/api/v2/products/cup-tea', { token })).json.data?.brand_id as string;
+  await eventually(async () => (await brandNow()) === 'old-cup');
+  const gift = await buyOne(service, 'cup-tea');
+  assert.match((await page(gift)).text, /Old Cup/);
+  await service.import({ products: [{ ...product, brand_id: 'new-cup' }] });
+  await eventually(async () => (await brandNow()) === 'new-cup');
+  const { text } = await page(gift);
+  assert.match(text, /New Cup/);
+  assert.doesNotMatch(text, /Old Cup/);
+});
+
+test('names are text, whatever they hold', async () => {
+  const name = '<script>alert("1")</script>\' & <img src=x onerror=alert(1)>';
+  await service.import({
+    merchants: [{ id: 'evil', name: 'Evil' }],
+    brands: [{ id: 'evil', name: `${name} brand`, merchant_id: 'evil' }],
+    products: [{ id: 'evil', brand_id: 'evil', name, sale_price: 100 }],
+  });
+  const token = await service.userToken('ann');
+  await eventually(async () => (await service.ask('GET', '/api/v2/products/evil', { token })).status === 200);
+  const { text } = await page(await buyOne(service, 'evil'));
+  assert.doesNotMatch(text, /<script|<img/);
+  assert.ok(text.includes('&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;&#39; &amp; &lt;img'));
+});
+
+test('unknown gifts, other methods, HEAD', async () => {
+  for (const unknown of ['0'.repeat(16), '0'.repeat(20), 'nonsense', '%00', '__proto__', '<script>', '..%2f..', "'%20or%201=1"]) refused(await page(unknown), 404, 'gift not found');
+  refused(await service.ask('GET', '/g'), 404, 'Not found.');
+  const gift = await buyOne(service);
+  for (const method of ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+    const reply = await page(gift, method);
+    refused(reply, 405, 'Method not allowed.');
+    assert.equal(reply.headers.get('allow'), 'GET, HEAD');
+  }
+  const head = await page(gift, 'HEAD');
+  assert.deepEqual([head.status, head.text, head.headers.get('content-type')], [200, '', 'text/html; charset=utf-8']);
+});
+
+test('the link is the app’s address as it is set, without a slash more; a gift that is not paid for yet says so', async () => {
+  const plain = await startService({ env: { APP_URL: 'https://app.test/open', CHARGE_WAIT_MS: '50' } });
+  try {
+    const gift = await buyOne(plain);
+    assert.ok((await plain.ask('GET', `/g/${gift}`)).text.includes(`href="https://app.test/open?gift=${shortcodeOf(gift)}"`));
+    const slow = await plain.ask('POST', '/api/v2/transactions', { token: await plain.userToken('ann'), body: purchaseOf('latte', undefined, { reference: 'pm_card_slow' }) });
+    assert.match((await plain.ask('GET', `/g/${slow.json.data.gifts[0] as string}`)).text, /This gift is not paid for yet\./);
+  } finally {
+    await plain.close();
+  }
+});
+
+test('without the app’s address there is no link', async () => {
+  const plain = await startService();
+  try {
+    assert.doesNotMatch((await plain.ask('GET', `/g/${await buyOne(plain)}`)).text, /<a /);
+  } finally {
+    await plain.close();
+  }
+});
+
+test.run();
