@@ -1,4 +1,4 @@
-/** Events are versioned by type: an old one is brought up to date when it is read, never rewritten (design). CONTRIBUTING.md, "Changing an event", says how one is added. */
+/** Events are versioned by type: an old one is brought up to date when it is read, never rewritten (design). docs/extending.md, "Changing an event", says how one is added. */
 import type { AnyDomainEvent } from './fieldClasses.js';
 
 /** Makes the data of one version from that of the version before. Pure: it invents nothing that the event, whenever it is read, could not tell again. */
@@ -27,7 +27,7 @@ export function isOfLaterVersion(type: string, schema = 1, upcasters: Upcasters 
 }
 
 /**
- * The data as the present version has it. Data of a later release's version is handed on as it is: a changed event goes on holding what the release before it reads (CONTRIBUTING.md).
+ * The data as the present version has it. Data of a later release's version is handed on as it is: a changed event goes on holding what the release before it reads (docs/extending.md).
  * @param schema its version, as noted with it; absent: 1. @param steps the upcasters of its type
  */
 export function dataUpToDate(data: object, schema: number | undefined, steps: readonly Upcaster[]): object {

@@ -14,7 +14,7 @@ interface Released {
   readonly fold: string;
 }
 
-/** The versions of the last release: set anew with each (CONTRIBUTING.md). Before the first one: those of the states that somebody may run. What is not there yet was in none. */
+/** The versions of the last release: set anew with each (docs/extending.md). Before the first one: those of the states that somebody may run. What is not there yet was in none. */
 const RELEASED: Readonly<Record<string, Released>> = {
   gifts: { version: 2, fold: '2e010c08f478e3c8' },
   transactions: { version: 2, fold: '089384517607c993' },
@@ -36,9 +36,9 @@ function fault(projection: Projection, released: Released | undefined): string |
   if (released === undefined) return undefined;
   if (released.version > version) return `${name}: version ${released.version} is released already; a version never goes back`;
   const kept = [projection, ...former].find((one) => one.version === released.version);
-  if (kept === undefined) return `${name}: installations serve version ${released.version}: leave its fold in \`former\`, as it was (CONTRIBUTING.md), or it is not kept up to date while version ${version} is built`;
+  if (kept === undefined) return `${name}: installations serve version ${released.version}: leave its fold in \`former\`, as it was (docs/extending.md), or it is not kept up to date while version ${version} is built`;
   const fold = foldHash(kept);
-  return fold === released.fold ? undefined : `${name}: the fold of version ${released.version} makes ${fold} of the history, and made ${released.fold} when it was released: raise \`version\`, and leave the former fold as it was in \`former\` (CONTRIBUTING.md)`;
+  return fold === released.fold ? undefined : `${name}: the fold of version ${released.version} makes ${fold} of the history, and made ${released.fold} when it was released: raise \`version\`, and leave the former fold as it was in \`former\` (docs/extending.md)`;
 }
 
 test('what the last release serves can be kept up to date by this one', () => {
