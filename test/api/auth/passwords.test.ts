@@ -27,9 +27,9 @@ test('an unknown user takes as long as a known one', async () => {
     assert.is(await checker.verify(hash, ['wrong'], free), undefined);
     return performance.now() - began;
   };
-  // The quickest of some: what the machine does meanwhile only ever adds.
-  const quickest = async (hash: string | undefined): Promise<number> => Math.min(await timed(hash), await timed(hash), await timed(hash), await timed(hash));
-  const [unknown, wrong] = [await quickest(undefined), await quickest(known)];
+  // The quickest of some, in turns: what the machine does meanwhile only ever adds, and for longer than one of them takes.
+  let [unknown, wrong] = [Infinity, Infinity];
+  for (let round = 0; round < 6; round++) [unknown, wrong] = [Math.min(unknown, await timed(undefined)), Math.min(wrong, await timed(known))];
   assert.ok(unknown > wrong / 3, `unknown ${unknown} ms, wrong ${wrong} ms`);
   await checker.close();
 });
