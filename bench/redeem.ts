@@ -3,7 +3,7 @@
  * Each gift is redeemed once, by a till of a merchant that it is valid for; both servers keep their files in the same place.
  * Rounds of both alternate and the median round counts, after some that don't: the engine compiles either server's code meanwhile. `--profile=DIR` writes a CPU profile of the service.
  */
-import { rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fdatasyncSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { historyOf, tillOf, tills, tokensOf } from './support/data.js';
@@ -39,6 +39,22 @@ writeFileSync(ours, lines.map((line) => line.ours).join('\n'));
 writeFileSync(theirs, lines.map((line) => line.theirs).join('\n'));
 const crud = await startBaseline('crud', dir, { DATABASE: join(dir, 'crud.db'), GIFTS: String(unredeemed.length) });
 
+/** The median of some, in microseconds: the longer the disk takes, the more it counts that many requests share one. */
+function syncToDisk(): number {
+  const file = openSync(join(dir, 'sync'), 'w');
+  const page = Buffer.alloc(4_096, 1);
+  const once = (): number => {
+    // In place, as a write-ahead log is written from its second time round on.
+    writeSync(file, page, 0, page.length, 0);
+    const began = performance.now();
+    fdatasyncSync(file);
+    return (performance.now() - began) * 1_000;
+  };
+  const took = median(Array.from({ length: 500 }, once));
+  closeSync(file);
+  return took;
+}
+
 interface Round extends LoadResult {
   /** Processor time a request, in microseconds, all threads. */
   readonly cpu: number;
@@ -51,6 +67,7 @@ async function round(server: Server, requests: string, index: number): Promise<R
   return { ...result, cpu: ((server.cpuSeconds() - before) / result.requests) * 1e6 };
 }
 
+const sync = syncToDisk();
 const rounds: { crud: Round; service: Round }[] = [];
 for (let n = 0; n < WARM_ROUNDS + ROUNDS; n++) rounds.push({ crud: await round(crud, theirs, n), service: await round(service, ours, n) });
 rounds.splice(0, WARM_ROUNDS);
@@ -61,6 +78,6 @@ const row = (name: string, key: 'crud' | 'service'): Record<string, string | num
   const of = (figure: keyof Round): number => median(rounds.map((one) => one[key][figure]));
   return { server: name, 'redeems/s': of('perSecond'), 'p50 ms': of('p50'), 'p99 ms': of('p99'), 'CPU µs/request': of('cpu'), 'clients busy': of('clients') };
 };
-console.log(`${AMOUNT.toLocaleString('en')} redeems a round, ${CONNECTIONS} clients, every one on disk before its 201`);
+console.log(`${AMOUNT.toLocaleString('en')} redeems a round, ${CONNECTIONS} clients, every one on disk before its 201; the disk takes ${sync.toFixed(0)} µs to sync 4 kB`);
 table([row('CRUD on one SQLite table', 'crud'), row('gift commerce', 'service')]);
 verdict('times what CRUD does', median(rounds.map((one) => one.service.perSecond / one.crud.perSecond)), { atLeast: 2 });
