@@ -18,6 +18,7 @@ import { openUnit } from '../../src/projections/unit.js';
 import { append, buy, contents, installed, LEASE_TEST_MS, newEvent, redeem, settled, silent } from '../support/projecting.js';
 import { ASKED, buildCollection, depsFor, GIFTS_PROJECTION, inUse, rebuild, restless } from '../support/rebuilding.js';
 import { until } from '../support/until.js';
+import { untilStopped } from '../support/untilStopped.js';
 
 const test = suite('rebuilding beside what serves');
 const GIFTS = collectionOf(gifts);
@@ -300,25 +301,34 @@ test('a build that readers leave while it is still behind does not come back onc
   assert.is((await store.get<GiftDocument>(buildCollection(target), gift))?.body.claimed_by, 'last');
 }));
 
-test('a rebuild that can not be taken over disturbs nobody, and is tried again', installed(async ({ events, store, project }) => {
+test('a rebuild that can not be taken over disturbs nobody, and is tried again, however slowly the others are written meanwhile', installed(async ({ events, store, project }) => {
   await buy(events);
   const first = await project();
   await settled(first, events);
   await first.close();
   const { target } = await rebuild(depsFor(events, store));
+  await buy(events);
   let failures = 0;
   const refusing: ReadStore = {
     ...store,
-    ensure: async (collection, options) => {
-      if (collection.version === target && failures++ === 0) throw new Error('no room for an index');
-      return store.ensure(collection, options);
+    async write(batches) {
+      if (batches.some(({ collection }) => collection.version === target) && failures++ === 0) throw new UnavailableError('no answer');
+      await store.write(batches);
+      // Longer than from one look for rebuilds to the next.
+      if (failures === 1) await sleep(1_000);
     },
   };
   await project({ store: refusing, logger: silent });
-  const { position } = await buy(events);
-  assert.ok(await store.reached(`gifts@${gifts.version}`, position, 20_000));
   await until(() => failures > 0);
+  const traffic = untilStopped([
+    async (on) => {
+      for (; on(); await sleep(20)) await buy(events);
+    },
+  ]);
   await inUse(store, target);
+  await traffic.stop();
+  const { position } = await buy(events);
+  assert.ok(await store.reached(`gifts@${target}`, position, 20_000));
 }));
 
 test('a rebuild asked for right after another was aborted is not taken for that one', installed(async ({ events, store, project }) => {
