@@ -7,7 +7,7 @@ import { UnavailableError } from '../../src/ports/unavailable.js';
 import { asBuild, formerOf, putFormer, putRebuild, rebuildOf } from '../../src/projections/builds.js';
 import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
 import type { Pace } from '../../src/projections/pace.js';
-import { collectionOf } from '../../src/projections/projection.js';
+import { collectionOf, type Projection } from '../../src/projections/projection.js';
 import { abortRebuild, beginRebuild, beginRollback, RebuildRefusedError } from '../../src/projections/rebuild.js';
 import { startRebuilder } from '../../src/projections/rebuilder.js';
 import { toldProgress } from '../../src/projections/rebuildProgress.js';
@@ -223,6 +223,9 @@ test('what can not be done is refused', installed(async ({ events, store, projec
   assert.match(await refusal(beginRollback(store, version2, ASKED)), new RegExp(`the former build is version ${V}, this program makes version ${V + 1}`));
   await putFormer(store, 'gifts', { number: 77, until: Date.now() + 1_000_000 });
   assert.match(await refusal(beginRollback(store, GIFTS_PROJECTION, ASKED)), /no former build/);
+  await store.ensure({ ...GIFTS, version: V - 1 });
+  await putFormer(store, 'gifts', { number: V - 1, until: Date.now() + 1_000_000 });
+  assert.match(await refusal(beginRollback(store, GIFTS_PROJECTION, ASKED)), new RegExp(`the former build is version ${V - 1}, this program makes version ${V}`));
 }));
 
 test('what was half aborted, or begun by other code, is cleared away', installed(async ({ events, store, project }) => {
@@ -363,8 +366,10 @@ test('a swap that an earlier leader, cut off, ends late is taken over as it is',
   await first.close();
   const { target } = await rebuild(depsFor(events, store));
   const [serving, joining] = [await openUnit(store, GIFTS_PROJECTION), await openUnit(store, asBuild(GIFTS_PROJECTION, target))];
+  // Of another read model, under the number of the one in use.
+  const other = await openUnit(store, asBuild(transactions as unknown as Projection, V));
   joining.joins = true;
-  const swap = async (): ReturnType<typeof swapIn> => swapIn(joining, [serving, joining], { store, lease: { held: true }, logger: silent });
+  const swap = async (): ReturnType<typeof swapIn> => swapIn(joining, [other, serving, joining], { store, lease: { held: true }, logger: silent });
   await store.records.delete('rebuild/gifts');
   assert.equal(await swap(), { refused: true }, 'not wanted, and not in use');
   await store.activate('gifts', target);
