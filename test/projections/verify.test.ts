@@ -302,6 +302,15 @@ async function ordered({ events, store, project }: Installation, count: number, 
   };
 }
 
+test('an order that nobody carries out for as long as it lasts is not waited for any longer', installed(async (house) => {
+  const { events, store, project } = house;
+  const [gift = ''] = (await buy(events)).gifts;
+  await settled(await project(), events);
+  const put: ReadStore['records']['put'] = async (key, value, options) => store.records.put(key, value, key.startsWith('repair/') ? { ...options, expiresAt: Date.now() - 1 } : options);
+  const deps = depsFor(events, { ...store, records: { ...store.records, put } });
+  assert.match(await refusal(repair(deps, GIFTS_PROJECTION, [gift], { pace: FULL_SPEED, signal: AbortSignal.timeout(5_000) }), RepairRefusedError), /no process has put anything in place/);
+}));
+
 test('documents that stand beyond the checkpoint are not put back by a repair', installed(async (house) => {
   const { events, store } = house;
   const { ids: [gift = ''], unit, out } = await ordered(house, 1);
