@@ -1,6 +1,7 @@
 /** The catalogue as it was at a position of the log. */
 import { CATALOGUE_KINDS } from '../domain/catalogue.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
 import { type CatalogueDocument, catalogueProjection } from '../projections/catalogue.js';
 import { catalogueState } from '../projections/catalogueState.js';
 import type { ReadModel } from '../projections/readModel.js';
@@ -18,9 +19,20 @@ const READS = 32;
  */
 export async function catalogueThen(events: EventStore, model: ReadModel<CatalogueDocument>, position: Position): Promise<Catalogue> {
   const state = catalogueState();
-  const reached = await model.reached(position, REACH_MS);
-  await state.apply(reached ? await documentsThen(events, model, position) : await foldedThen(events, position));
+  await state.apply((await knownThen(events, model, position)) ?? (await foldedThen(events, position)));
   return state.catalogue();
+}
+
+/** As the read model knows it; `undefined` where it can't say. */
+async function knownThen(events: EventStore, model: ReadModel<CatalogueDocument>, position: Position): Promise<CatalogueDocument[] | undefined> {
+  try {
+    // One that is still being built may have come there, too; only who asks it for documents is told.
+    return (await model.reached(position, REACH_MS)) ? await documentsThen(events, model, position) : undefined;
+  } catch (error) {
+    // What the log can't say either is thrown there.
+    if (!(error instanceof UnavailableError)) throw error;
+    return undefined;
+  }
 }
 
 async function documentsThen(events: EventStore, model: ReadModel<CatalogueDocument>, position: Position): Promise<CatalogueDocument[]> {

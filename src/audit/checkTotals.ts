@@ -198,7 +198,7 @@ async function sumGift(
     } else if (event.type === 'GiftUnredeemed') {
       const { redemption_id: id } = event.data as { readonly redemption_id: string };
       const data = redeemed.get(id);
-      if (open !== id || data === undefined) fault(`reverses the redemption ${id}, which is not the open one`);
+      if (open !== id) fault(`reverses the redemption ${id}, which is not the open one`);
       open = undefined;
       if (data !== undefined) add(event, data.location_merchant_id, 'unredeemed', 1, data.value);
     }

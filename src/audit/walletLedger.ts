@@ -15,7 +15,7 @@ export async function walletLedger(events: EventStore, day: { readonly from: num
     provider: 'wallet',
     async *list(_from, to) {
       let page: LedgerEntry[] = [];
-      for await (const event of feed.until(to, false)) {
+      for await (const event of feed.until(to, to === day.to)) {
         page.push(...entriesOf(event));
         if (page.length < PAGE) continue;
         yield page;

@@ -76,7 +76,7 @@ async function foldEvent(unit: Unit, event: RecordedEvent, ids: readonly string[
     const before = begins ? undefined : latest.get(id);
     const after = foldOne(unit.projection, before, event, id, index, note);
     if (after === undefined) continue;
-    if (!begins || latest.has(id)) latest.set(id, after);
+    latest.set(id, after);
     unit.dirty.set(id, after);
   }
 }

@@ -212,7 +212,9 @@ export async function lead(options: LeadOptions): Promise<void> {
       if (over.aborted) return;
       logger.warn({ err: error, projection: name, retryMs: JOIN_AGAIN_MS }, 'projector: a rebuild could not be taken over yet');
       await pause(JOIN_AGAIN_MS, until);
-      if (entry.unit !== undefined) leave(entry.unit);
+      // At once: it never came to the others, and what it had in memory is void, so that the next attempt must not find it here.
+      if (entry.unit !== undefined && units.includes(entry.unit)) units.splice(units.indexOf(entry.unit), 1);
+      changed();
       joining.delete(name);
     }
   }

@@ -71,8 +71,10 @@ export async function repair(deps: RebuildDeps, projection: Projection, ids: rea
   const done = async (): Promise<boolean> => {
     for (const key of keys.slice()) {
       const order = (await store.records.get<RepairOrder>(key))?.value;
-      if (order?.failure !== undefined) throw new RepairRefusedError(`${name}: ${order.failure}: repeat the repair`);
-      if (order?.outcomes === undefined) continue;
+      // A leading process of another release may not know this read model, and do nothing for as long as an order lasts.
+      if (order === undefined) throw new RepairRefusedError(`${name}: no process has put anything in place, and none will any more: look at gift projections status, and repeat the repair`);
+      if (order.failure !== undefined) throw new RepairRefusedError(`${name}: ${order.failure}: repeat the repair`);
+      if (order.outcomes === undefined) continue;
       for (const outcome of order.outcomes) outcomes.set(outcome.id, outcome);
       keys.splice(keys.indexOf(key), 1);
       await store.records.delete(key);

@@ -37,6 +37,8 @@ export async function processStandings(events: EventStore, parked: () => Promise
     open.lookedAt(batch.position);
     whole = batch.caughtUp;
   }
+  // Broken off before its first batch, it has looked at nothing.
+  if (late.aborted) whole = false;
   await settleByStreams(events, open, late);
   const done = open.checkpoint();
   const [waiting, perSecond, lag] = await Promise.all([

@@ -74,10 +74,13 @@ test('what is right agrees, refunds and reversals included; brands are those of 
   assert.equal(sumOf(rows).issued_value, 1050);
 });
 
-test('money that bought nothing is no refund of gifts; what the provider gave back by itself is', async ({ events }) => {
+test('money that bought nothing is no refund of gifts; what the provider gave back by itself is, and what it could not deliver is none any more', async ({ events }) => {
   await bought(events, 'ta');
   await happened(events, 'transaction-ta', 'GiftsRefunded', { refund_id: 'late', attempt: 1, gift_ids: [], amount: 700, provider: 'p', refund_ref: 'f' });
   await happened(events, 'transaction-ta', 'RefundedAtProvider', { provider: 'p', charge_id: 'c', amount: 100, total: 100 });
+  const [gift = ''] = await bought(events, 'tb');
+  const back = { refund_id: 'x', attempt: 1, gift_ids: [gift.slice(5)], amount: 350, provider: 'p', refund_ref: 'f2' };
+  for (const type of ['GiftsRefunded', 'RefundFailed']) await happened(events, 'transaction-tb', type, back);
   assert.is((await checked(events)).agree, true);
   const [row] = await foldTotals(events, await logRange(events, { zone }), zone);
   assert.equal([row?.refunded, row?.refunded_value], [0, 100]);
@@ -92,6 +95,7 @@ test('a lost dispute is charged back on its day, and no more once it is won on a
   await happened(events, 'transaction-tb', 'DisputeOpened', opened('d3', 350));
   const closed = (dispute_id: string, outcome: 'won' | 'lost') => ({ provider: 'p', dispute_id, outcome });
   await happened(events, 'transaction-ta', 'DisputeClosed', closed('d1', 'lost'));
+  await happened(events, 'transaction-ta', 'DisputeClosed', closed('d2', 'won'));
   await happened(events, 'transaction-ta', 'DisputeClosed', closed('d2', 'won'));
   await happened(events, 'transaction-tb', 'DisputeClosed', closed('d3', 'lost'));
   const sums = async (): Promise<unknown> => {
@@ -131,7 +135,11 @@ test('totals that are a penny off disagree', async ({ events }) => {
 });
 
 test('money that can not be right is a fault of its transaction or gift', async ({ events }) => {
-  const faults = async (): Promise<string[]> => (await checked(events)).faults.map(({ transaction_id, fault }) => `${transaction_id} ${fault}`);
+  const faults = async (): Promise<string[]> => {
+    const { agree, faults: listed, faults_found: found, differences } = await checked(events);
+    assert.equal([agree, found, differences], [false, listed.length, []]);
+    return listed.map(({ transaction_id, fault }) => `${transaction_id} ${fault}`);
+  };
   const [first = '', other = ''] = await bought(events, 'ta', { charged: 699, value: 349 });
   assert.equal(await faults(), ['ta charged 699, but its gifts cost 700', 'ta issued for 349, but bought for 350', 'ta issued for 349, but bought for 350']);
   await happened(events, first, 'GiftRedeemed', redeemed('r1', 351));
@@ -166,6 +174,20 @@ test('without the read model the log says which transactions there are', async (
   assert.equal([check.agree, check.transactions, check.gifts, told], [true, 2, 4, 1]);
   await bought(events, 'ta');
   assert.is((await checkTotals({ events, transactions: knows([], false) }, rows, range, zone, { onBehind: () => undefined })).agree, true, 'what came after the range does not count');
+});
+
+test('of a range that begins later, what was before counts on neither side', async ({ events }) => {
+  const [first = ''] = await bought(events, 'ta');
+  await happened(events, first, 'GiftRedeemed', redeemed('r1'));
+  const after = await events.end();
+  await happened(events, first, 'GiftUnredeemed', { redemption_id: 'r1' });
+  await bought(events, 'tb');
+  const range = await logRange(events, { zone, after });
+  const [issued, , unredeemed] = await events.read(first);
+  assert.is((await logRange(events, { zone, from: unredeemed?.at, after: issued?.position })).after, after, 'the later of both, and what happened at that very instant is in it');
+  const rows = await foldTotals(events, range, zone);
+  assert.equal([sumOf(rows).issued, sumOf(rows).redeemed, sumOf(rows).unredeemed], [2, 0, 1]);
+  assert.is((await checkTotals({ events, transactions: knows(['ta', 'tb']) }, rows, range, zone)).agree, true);
 });
 
 test('an empty log has no totals, and they agree', async ({ events }) => {

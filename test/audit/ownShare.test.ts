@@ -35,6 +35,7 @@ test('one gift sees its own receiver and refunds, the others are counted', () =>
   ]);
   assert.equal([isOthers('r1'), isOthers('r2'), isOthers('unheard')], [false, true, false]);
   assert.ok(!JSON.stringify(events).includes(a) && !JSON.stringify(events).includes(c));
+  assert.equal(ownShare(PURCHASE, [a]).events[3]?.data, { refund_id: 'r1', gift_ids: [a], kept: {}, amount: 1, other_gifts: 1 }, 'nor is it told which others were kept');
 });
 
 test('all gifts together see everything as it stands', () => {

@@ -46,7 +46,7 @@ test('a telling: once nobody is left to be told', async () => {
   assert.is(await settled(events, 'notification', one), true);
 });
 
-test('a refund: once the money is back; one that is refused waits', async () => {
+test('a refund: once the money is back, or none is to go back; one that is refused waits', async () => {
   const { events, transaction } = bought();
   transaction('PaymentCharged', charge);
   transaction('RefundRequested', { refund_id: 'r', gift_ids: [one], voided: false, reason: 'x' });
@@ -57,6 +57,9 @@ test('a refund: once the money is back; one that is refused waits', async () => 
   transaction('RefundStarted', { refund_id: 'r', attempt: 2, gift_ids: [one], kept: {}, amount: 100, provider: 'p', charge_id: 'c', payment_reference: 'r' });
   transaction('GiftsRefunded', { refund_id: 'r', attempt: 2, amount: 100, refund_ref: 're' });
   assert.is(await settled(events, 'refund', 'r'), true);
+  transaction('RefundRequested', { refund_id: 'other', gift_ids: [two], voided: false, reason: 'x' });
+  transaction('NothingRefunded', { refund_id: 'other', kept: { redeemed: [two] } });
+  assert.is(await settled(events, 'refund', 'other'), true, 'there was nothing to give back');
 });
 
 test('late money: once the gifts answer it', async () => {

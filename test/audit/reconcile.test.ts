@@ -157,6 +157,17 @@ test('a long day of a wallet is compared whole', async ({ house }) => {
   assert.equal(ledgers.find(({ provider }) => provider === 'wallet'), { provider: 'wallet', here: sums, there: sums, looked_up: 0, differences: 0 });
 });
 
+test('what a wallet booked just before midnight is compared, also where what was booked just after stands before it in the log', async ({ house }) => {
+  await house.append('wallet-prepaid', 'WalletDebited', { transaction_id: 'next', amount: 4 }, at(DAY_MS + 2_000));
+  await house.append('wallet-prepaid', 'WalletDebited', { transaction_id: 'last', amount: 2 }, at(DAY_MS - 3_000));
+  await house.append('wallet-prepaid', 'WalletDebited', { transaction_id: 'lost', amount: 1 }, at(DAY_MS - 2_000));
+  await charged(house, 'last', 'wallet-last', 2, DAY_MS - 1_000, 'wallet');
+  const found: string[] = [];
+  const { ledgers } = await reconcileDay({ events: house.events, ledger: ledgerOf([]) }, { from: DAY, to: DAY + DAY_MS }, ({ what, id }) => void found.push(`${what} ${id}`));
+  assert.equal(found, ['missing_here wallet-lost']);
+  assert.is(ledgers.find(({ provider }) => provider === 'wallet')?.there.charged, 3);
+});
+
 test('a clock that was ahead for a while keeps nothing of the rest of the day from being compared', async ({ house }) => {
   const bought = await house.buy([{}], { reference: 'prepaid' });
   const booked = (ms: number, cause: string): Promise<void> => house.append('wallet-prepaid', 'WalletCredited', { transaction_id: bought.transactionId, amount: 1, cause }, at(ms));

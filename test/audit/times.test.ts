@@ -15,7 +15,7 @@ test('a day is of the zone, summer and winter', () => {
 });
 
 test('a time with an offset is what it says', () => {
-  for (const text of ['2026-05-04T12:30:00Z', '2026-05-04T13:30:00.000+01:00', '2026-05-04 07:30-0500', ' 2026-05-04T12:30Z ']) {
+  for (const text of ['2026-05-04T12:30:00Z', '2026-05-04T13:30:00.000+01:00', '2026-05-04 07:30-0500', '2026-05-04T18:00+05:30', ' 2026-05-04T12:30Z ']) {
     assert.is(london.instant(text, 'first'), '2026-05-04T12:30:00.000Z', text);
   }
   assert.is(london.instant('2026-05-04T12:30:00.123456Z', 'last'), '2026-05-04T12:30:00.123Z');

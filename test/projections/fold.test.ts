@@ -72,6 +72,16 @@ test('nothing is lost when the writer stores, and memory forgets, between any tw
   assert.deepEqual(stored.get('other')?.body, { count: 1 });
 });
 
+test('what begins a document stands, also where an earlier event of it still waits for what was there', async () => {
+  const unit = unitOf();
+  const { store, time, stored } = forgetful(unit);
+  for (const types of [['Counted', 'Begun'], ['Counted', 'Counted', 'Begun']]) {
+    await foldEvents(unit, store, types.map((type) => event('s', type)), time);
+    await time.rest();
+    assert.deepEqual(stored.get('s')?.body, { count: 0 });
+  }
+});
+
 test('an event before the beginning of its document is quarantined alone', async () => {
   const unit = unitOf();
   const reported: (string | undefined)[] = [];

@@ -62,6 +62,20 @@ test('a document written just while it becomes complete is not taken for missing
   assert.is((await openReadModel<Thing>({ ...store, get }, things).get('id-a'))?.name, 'a');
 }));
 
+test('what is out of service shortens no page: there would seem to be no more', installed(async ({ store }) => {
+  await fill(store, things, ['a', 'b', 'c', 'd', 'e']);
+  const position = at(6);
+  const documents = ['id-a', 'id-b', 'id-c'].map((id) => ({ id, position, body: { $quarantined: { eventId: 'e', type: 'Named', stream: id, position, cause: 'no name' } } }));
+  await store.write([{ collection: things, documents }]);
+  await store.activate('things', 1);
+  const model = openReadModel<Thing>(store, things);
+  const page = async (after: string, limit: number): Promise<string[]> => (await model.find({ where: { id: { gt: after } }, sort: [['id', 1]], limit })).map(({ id }) => id);
+  assert.equal(await page('', 1), ['id-d']);
+  assert.equal(await page('', 2), ['id-d', 'id-e']);
+  assert.equal(await page('id-d', 2), ['id-e']);
+  assert.equal(await page('', 0), []);
+}));
+
 test('another version is noticed at once when something is missing, else within a second or so', installed(async ({ store }) => {
   await fill(store, things, ['a']);
   await store.activate('things', 1);

@@ -7,7 +7,7 @@ import { UnavailableError } from '../../src/ports/unavailable.js';
 import { asBuild, formerOf, putFormer, putRebuild, rebuildOf } from '../../src/projections/builds.js';
 import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
 import type { Pace } from '../../src/projections/pace.js';
-import { collectionOf } from '../../src/projections/projection.js';
+import { collectionOf, type Projection } from '../../src/projections/projection.js';
 import { abortRebuild, beginRebuild, beginRollback, RebuildRefusedError } from '../../src/projections/rebuild.js';
 import { startRebuilder } from '../../src/projections/rebuilder.js';
 import { toldProgress } from '../../src/projections/rebuildProgress.js';
@@ -18,6 +18,7 @@ import { openUnit } from '../../src/projections/unit.js';
 import { append, buy, contents, installed, LEASE_TEST_MS, newEvent, redeem, settled, silent } from '../support/projecting.js';
 import { ASKED, buildCollection, depsFor, GIFTS_PROJECTION, inUse, rebuild, restless } from '../support/rebuilding.js';
 import { until } from '../support/until.js';
+import { untilStopped } from '../support/untilStopped.js';
 
 const test = suite('rebuilding beside what serves');
 const GIFTS = collectionOf(gifts);
@@ -222,6 +223,9 @@ test('what can not be done is refused', installed(async ({ events, store, projec
   assert.match(await refusal(beginRollback(store, version2, ASKED)), new RegExp(`the former build is version ${V}, this program makes version ${V + 1}`));
   await putFormer(store, 'gifts', { number: 77, until: Date.now() + 1_000_000 });
   assert.match(await refusal(beginRollback(store, GIFTS_PROJECTION, ASKED)), /no former build/);
+  await store.ensure({ ...GIFTS, version: V - 1 });
+  await putFormer(store, 'gifts', { number: V - 1, until: Date.now() + 1_000_000 });
+  assert.match(await refusal(beginRollback(store, GIFTS_PROJECTION, ASKED)), new RegExp(`the former build is version ${V - 1}, this program makes version ${V}`));
 }));
 
 test('what was half aborted, or begun by other code, is cleared away', installed(async ({ events, store, project }) => {
@@ -300,25 +304,34 @@ test('a build that readers leave while it is still behind does not come back onc
   assert.is((await store.get<GiftDocument>(buildCollection(target), gift))?.body.claimed_by, 'last');
 }));
 
-test('a rebuild that can not be taken over disturbs nobody, and is tried again', installed(async ({ events, store, project }) => {
+test('a rebuild that can not be taken over disturbs nobody, and is tried again, however slowly the others are written meanwhile', installed(async ({ events, store, project }) => {
   await buy(events);
   const first = await project();
   await settled(first, events);
   await first.close();
   const { target } = await rebuild(depsFor(events, store));
+  await buy(events);
   let failures = 0;
   const refusing: ReadStore = {
     ...store,
-    ensure: async (collection, options) => {
-      if (collection.version === target && failures++ === 0) throw new Error('no room for an index');
-      return store.ensure(collection, options);
+    async write(batches) {
+      if (batches.some(({ collection }) => collection.version === target) && failures++ === 0) throw new UnavailableError('no answer');
+      await store.write(batches);
+      // Longer than from one look for rebuilds to the next.
+      if (failures === 1) await sleep(1_000);
     },
   };
   await project({ store: refusing, logger: silent });
-  const { position } = await buy(events);
-  assert.ok(await store.reached(`gifts@${gifts.version}`, position, 20_000));
   await until(() => failures > 0);
+  const traffic = untilStopped([
+    async (on) => {
+      for (; on(); await sleep(20)) await buy(events);
+    },
+  ]);
   await inUse(store, target);
+  await traffic.stop();
+  const { position } = await buy(events);
+  assert.ok(await store.reached(`gifts@${target}`, position, 20_000));
 }));
 
 test('a rebuild asked for right after another was aborted is not taken for that one', installed(async ({ events, store, project }) => {
@@ -353,8 +366,10 @@ test('a swap that an earlier leader, cut off, ends late is taken over as it is',
   await first.close();
   const { target } = await rebuild(depsFor(events, store));
   const [serving, joining] = [await openUnit(store, GIFTS_PROJECTION), await openUnit(store, asBuild(GIFTS_PROJECTION, target))];
+  // Of another read model, under the number of the one in use.
+  const other = await openUnit(store, asBuild(transactions as unknown as Projection, V));
   joining.joins = true;
-  const swap = async (): ReturnType<typeof swapIn> => swapIn(joining, [serving, joining], { store, lease: { held: true }, logger: silent });
+  const swap = async (): ReturnType<typeof swapIn> => swapIn(joining, [other, serving, joining], { store, lease: { held: true }, logger: silent });
   await store.records.delete('rebuild/gifts');
   assert.equal(await swap(), { refused: true }, 'not wanted, and not in use');
   await store.activate('gifts', target);

@@ -86,6 +86,23 @@ test('what is served says what the log says, while it is written', installed(asy
   assert.ok(await store.get(GIFTS, few.gifts[0] ?? ''));
 }));
 
+test('what moves on while it is looked at is held against the log up to where it stands', installed(async (house) => {
+  const { events, store, project } = house;
+  const [gift = ''] = (await buy(events)).gifts;
+  await settled(await project(), events);
+  const movesOn = async (user_id: string): Promise<void> => {
+    const { position } = await append(events, giftStream(gift), 'GiftClaimed', { user_id });
+    assert.ok(await store.reached(`gifts@${gifts.version}`, position, 20_000));
+  };
+  const moving: ReadStore = {
+    ...store,
+    find: async (...asked) => movesOn('once the log was folded').then(() => store.find(...asked)) as never,
+    getMany: async (...asked) => movesOn('once it was folded again').then(() => store.getMany(...asked)) as never,
+  };
+  const { differences, report } = await verify(house, { store: moving });
+  assert.equal([differences, report.documents, report.unsettled, report.behind], [[], 1, 0, false]);
+}));
+
 test('what was falsified is found field by field, and put right', installed(async (house) => {
   const { events, store, project } = house;
   const bought = await buy(events, Array.from({ length: 30 }, () => ({})));
@@ -109,6 +126,7 @@ test('what was falsified is found field by field, and put right', installed(asyn
   const model = openReadModel<GiftDocument>(store, gifts);
   const edition = model.edition();
   assert.equal(await outcomes(house, [one, two, three, four, 'ffff', five, one]), ['repaired', 'repaired', 'repaired', 'repaired', 'removed', 'same']);
+  assert.equal(await store.records.list('repair/'), [], 'no order is left');
   assert.equal(await store.getMany(GIFTS, [one, two, three, four, five, six]), before);
   assert.is((await verify(house)).report.differences, 0);
   await until(async () => {
@@ -283,6 +301,15 @@ async function ordered({ events, store, project }: Installation, count: number, 
     },
   };
 }
+
+test('an order that nobody carries out for as long as it lasts is not waited for any longer', installed(async (house) => {
+  const { events, store, project } = house;
+  const [gift = ''] = (await buy(events)).gifts;
+  await settled(await project(), events);
+  const put: ReadStore['records']['put'] = async (key, value, options) => store.records.put(key, value, key.startsWith('repair/') ? { ...options, expiresAt: Date.now() - 1 } : options);
+  const deps = depsFor(events, { ...store, records: { ...store.records, put } });
+  assert.match(await refusal(repair(deps, GIFTS_PROJECTION, [gift], { pace: FULL_SPEED, signal: AbortSignal.timeout(5_000) }), RepairRefusedError), /no process has put anything in place/);
+}));
 
 test('documents that stand beyond the checkpoint are not put back by a repair', installed(async (house) => {
   const { events, store } = house;

@@ -62,6 +62,16 @@ test('one write at a time; what comes up meanwhile goes with the next', installe
   assert.is(sizes.length, 2, 'nothing new, nothing written');
 }));
 
+test('what readers are leaving is written last: whoever changes over never finds something older', installed(async ({ store }) => {
+  const [left, next] = [await openUnit(store, transactions), await openUnit(store, { ...transactions, version: 77 })];
+  left.follows = true;
+  const written: number[] = [];
+  const writer = makeWriter([left, next], { ...store, write: async (batches) => void written.push(...batches.map(({ collection }) => collection.version)) }, { held: true }, fail);
+  for (const unit of [left, next]) unit.dirty.set('t1', document('t1', 1));
+  await writer.drain();
+  assert.equal(written, [77, transactions.version]);
+}));
+
 test('without the lease nothing is written, and the writer ends', installed(async ({ store }) => {
   const unit = await openUnit(store, transactions);
   const lease = { held: false };

@@ -31,6 +31,19 @@ test('who has died since the last look does not look alive', installed(async ({ 
   await look.close();
 }));
 
+test('where nothing of the log could be looked at in time, it is not said that nothing waits', installed(async ({ events, store }) => {
+  await buy(events);
+  const look = standings({ events, store, projections: [] });
+  const { timeout } = AbortSignal;
+  AbortSignal.timeout = () => AbortSignal.abort();
+  try {
+    assert.equal((await look.look()).map(({ lag_exact }) => lag_exact), [false, false, false, false]);
+  } finally {
+    AbortSignal.timeout = timeout;
+    await look.close();
+  }
+}));
+
 /** How the process managers stand, by name, where the last that they noted is this event: as it is while an older one is open. */
 async function standingAt(house: House, event: RecordedEvent | undefined): Promise<Map<string, ProcessStanding>> {
   const saved = (await house.reads.records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))!.value;

@@ -21,6 +21,8 @@ type Row = readonly [id: string, position: string, body: string];
 
 /** Documents read between two turns of the event loop: about 2 ms. */
 const CHUNK = 256;
+/** A page of so many is read at once, so that all of it is of one moment: one that moved on meanwhile would have whoever goes on behind it pass over what stood in between. */
+const PAGE = 1_024;
 /** Queries are few kinds, with ever new parameters. */
 const STATEMENTS = 300;
 
@@ -76,8 +78,13 @@ export function createReader(database: Database): Reader {
       const where = whereOf(layout, query);
       const page = pageOf(layout, query);
       const parameters = [...where.parameters, ...page.parameters];
-      if (query.limit !== undefined && query.limit <= CHUNK) {
-        return rows<Row>(`SELECT id, position, body FROM ${where.text}${page.text}`, parameters).map((row) => documentOf<B>(row));
+      if (query.limit !== undefined && query.limit <= PAGE) {
+        const documents: StoredDocument<B>[] = [];
+        for (const row of rows<Row>(`SELECT id, position, body FROM ${where.text}${page.text}`, parameters)) {
+          if (documents.length > 0 && documents.length % CHUNK === 0) await nextTurn();
+          documents.push(documentOf<B>(row));
+        }
+        return documents;
       }
       // A long result is read like any list of ids, in turns; which documents are in it was decided at once. One that a repair deletes meanwhile is left out.
       const ids = rows<readonly [string]>(`SELECT id FROM ${where.text}${page.text}`, parameters).map(([id]) => id);

@@ -1,10 +1,13 @@
 import { Worker } from 'node:worker_threads';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Sqlite } from '../../../../src/adapters/embedded/driver.js';
 import { layoutOf } from '../../../../src/adapters/embedded/readStore/layout.js';
 import { openLink } from '../../../../src/adapters/embedded/readStore/link.js';
 import type { WriterRequest } from '../../../../src/adapters/embedded/readStore/messages.js';
 import { createPacker } from '../../../../src/adapters/embedded/readStore/packer.js';
+import { createReader } from '../../../../src/adapters/embedded/readStore/reader.js';
+import { tablesOf } from '../../../../src/adapters/embedded/readStore/tables.js';
 import { createWaiters } from '../../../../src/adapters/embedded/readStore/waiters.js';
 import { afterPrefix } from '../../../../src/adapters/prefix.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
@@ -206,6 +209,20 @@ test('the end of a prefix', () => {
 test('names that can not be a table are refused', () => {
   for (const name of ['', 'A', 'a-b', 'a"b', 'a b', 'ä']) assert.throws(() => layoutOf({ name, version: 1, indexes: [] }), /only lower-case/);
   for (const version of [0, -1, 1.5, Number.NaN]) assert.throws(() => layoutOf({ name: 'a', version, indexes: [] }), /whole number/);
+});
+
+test('a page is of one moment, however much is written while its documents are made: who goes on behind its last one misses none', async () => {
+  const database = new Sqlite(':memory:');
+  const things = newCollection([['n']]);
+  const layout = layoutOf(things);
+  database.exec('CREATE TABLE checkpoint (projection TEXT NOT NULL PRIMARY KEY, position TEXT NOT NULL)');
+  const tables = tablesOf(database);
+  const write = (n: number, id: number, position: number): void => tables.write({ layout, rows: [`d${id}`, at(position), JSON.stringify({ n }), n] });
+  for (let id = 1; id <= 600; id++) write(id, id, id);
+  const finding = createReader(database).find(things, { sort: [['n', 1]], limit: 500 });
+  write(1_000, 500, 1_000);
+  assert.equal((await finding).map(({ body }) => (body as { n: number }).n), Array.from({ length: 500 }, (_, index) => index + 1));
+  database.close();
 });
 
 test.run();
