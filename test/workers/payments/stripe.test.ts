@@ -380,6 +380,22 @@ test('a payment that waits is cancelled, unless it has succeeded; it never succe
   await rejects(payments.cancel({ ...slow, payment_id: 'pi_nobody' }), RefusedError, /does not know/);
 });
 
+test('a payment that its buyer sends off just as it is to be cancelled is waited for, not given up', async ({ server, payments }) => {
+  const request = ask('pm_card_authenticationRequired');
+  const { payment_id } = (await payments.charge(request)) as { payment_id: string };
+  const [intent] = server.intents;
+  assert.ok(intent);
+  server.fault = ({ path }) => {
+    if (!path.endsWith('/cancel')) return undefined;
+    intent.status = 'processing';
+    return { kind: 'answer', answer: { status: 400, body: { error: { type: 'invalid_request_error', code: 'payment_intent_unexpected_state', message: 'it has a status of processing' } } } };
+  };
+  const cancel = { transaction_id: request.transaction_id, payment_id, code: 'authentication_required' };
+  await rejects(payments.cancel(cancel), NotNowError, /processing/);
+  Object.assign(intent, { status: 'succeeded', amount_received: intent.amount });
+  assert.is((await payments.cancel(cancel)).outcome, 'charged');
+});
+
 test('knows whose payment it is by its metadata', async ({ server, payments }) => {
   const request = ask();
   await payments.charge(request);
