@@ -31,6 +31,7 @@ test('a dispute is to be answered, when it begins and when it ends', () => {
   assert.equal(given(closed('won')).asked, ['dispute:dp']);
   assert.equal(given(opened, closed('won')).left, ['dispute:dp']);
   assert.is(given(opened, closed('won'), settled).work, undefined);
+  assert.equal(given(opened, refunded(250), settled, closed('lost')).asked, [], 'they stand blocked already');
   assert.is(given(settled).work, undefined, 'what was done before the feed began');
 });
 
