@@ -65,11 +65,13 @@ test('it is begun: what became of it is looked up, and nothing sent', async ({ h
   assert.equal(await house.types(notificationStream(GIFT)), ['NotificationStarted', 'NotificationSent']);
 });
 
-test('it is begun and nobody was told, and the gift is cancelled by now: nothing is sent', async ({ house }) => {
-  await house.append(notificationStream(GIFT), 'NotificationStarted', STARTED);
-  assert.equal(await told(house, tellMemory(), { cancelled: true, never: true }), [SUBJECTS.lookUpNotification]);
-  assert.equal((await house.all('NotificationFailed')).map(({ data }) => data), [{ cause: 'gift is cancelled' }]);
-});
+for (const channel of ['sms', 'push']) {
+  test(`it is begun by ${channel} and nobody was told, and the gift is cancelled by now: nothing is sent`, async ({ house }) => {
+    await house.append(notificationStream(GIFT), 'NotificationStarted', { ...STARTED, channel });
+    assert.equal(await told(house, tellMemory(), { cancelled: true, never: true }), [SUBJECTS.lookUpNotification]);
+    assert.equal((await house.all('NotificationFailed')).map(({ data }) => data), [{ cause: 'gift is cancelled' }]);
+  });
+}
 
 test('it is cancelled before anybody has begun: nobody is asked for anything', async ({ house }) => {
   assert.equal(await told(house, tellMemory(), { cancelled: true }), []);

@@ -239,6 +239,20 @@ test('looks up by metadata: charged, declined and cancelled, unknown', async ({ 
   await rejects(payments.lookUp({ transaction_id: "x' OR status:'succeeded", payment_id: null }), RefusedError, /searched/);
 });
 
+test('of several payments of one transaction the one that took the money counts, and else one that still may', async ({ server, payments }) => {
+  const request = ask();
+  await payments.charge(request);
+  const [paid] = server.intents;
+  assert.ok(paid);
+  const other = (status: typeof paid.status): typeof paid => ({ ...paid, id: `pi_${status}`, amount_received: 0, status });
+  server.intents.unshift(other('canceled'), other('requires_payment_method'));
+  server.intents.push(other('canceled'));
+  const found = await payments.lookUp({ ...request, payment_id: null });
+  assert.is(found.outcome === 'charged' && found.charge_id, paid.id);
+  server.intents.splice(1, 2, other('processing'));
+  await rejects(payments.lookUp({ ...request, payment_id: null }), NotNowError, /processing/);
+});
+
 test('never charges so late that Stripe may have forgotten the key', async ({ server, payments }) => {
   const request = ask();
   await payments.charge(request);
