@@ -25,20 +25,18 @@ export interface Ask {
   readonly outdated: boolean;
 }
 
-/** One telling. */
+/** A telling that was begun and has no end yet. */
 export interface Attempt {
   /** From 1. */
   readonly number: number;
   readonly ask: Ask;
-  readonly status: 'started' | 'sent' | 'failed';
-  /** Absent where it failed before it was begun. */
-  readonly channel?: Channel;
+  readonly channel: Channel;
   readonly startedAt: string;
 }
 
 /** What is to be done next: find out what became of an attempt that has begun; begin one; nothing. */
 export type NextTelling =
-  | { readonly do: 'find out'; readonly attempt: Attempt & { readonly channel: Channel } }
+  | { readonly do: 'find out'; readonly attempt: Attempt }
   | { readonly do: 'begin'; readonly ask: Ask; readonly number: number }
   | { readonly do: 'nothing' };
 
@@ -53,10 +51,10 @@ export interface Tellings {
 export function tellingsOf(ofGift: readonly Placed[], ofNotification: readonly Placed[]): Tellings {
   const notification = ofNotification as readonly Placed<NotificationEvent>[];
   const asks = asksOf(ofGift as readonly Placed<GiftEvent>[], notification);
-  const attempts = attemptsOf(asks, notification);
-  const begun = new Set(attempts.map(({ ask }) => ask.id));
-  const nextNumber = attempts.length + 1;
-  const open = attempts.find((attempt): attempt is Attempt & { readonly channel: Channel } => attempt.status === 'started' && attempt.channel !== undefined);
+  const tellings = [...answersTo(asks, notification).values()];
+  const begun = new Set(tellings.map(({ ask }) => ask.id));
+  const nextNumber = tellings.length + 1;
+  const open = tellings.find(({ attempt }) => attempt !== undefined)?.attempt;
   const due = asks.find(({ id, outdated }) => !outdated && !begun.has(id));
   const next: NextTelling = open !== undefined ? { do: 'find out', attempt: open } : due !== undefined ? { do: 'begin', ask: due, number: nextNumber } : { do: 'nothing' };
   return { next, nextNumber };
@@ -85,21 +83,15 @@ function asksOf(gift: readonly Placed<GiftEvent>[], notification: readonly Place
   return [...own, ...requested].sort((one, other) => (one.position < other.position ? -1 : 1));
 }
 
-function attemptsOf(asks: readonly Ask[], notification: readonly Placed<NotificationEvent>[]): Attempt[] {
-  const attempts = new Map<number, Attempt>();
-  const first = asks[0];
+/** By number: what each telling answers; without its attempt once it is over. */
+function answersTo(asks: readonly Ask[], notification: readonly Placed<NotificationEvent>[]): Map<number, { readonly ask: Ask; readonly attempt?: Attempt }> {
+  const tellings = new Map<number, { readonly ask: Ask; readonly attempt?: Attempt }>();
   for (const event of notification) {
     if (event.type === 'NotificationRequested' || event.type === 'NotificationUndelivered') continue;
     const { attempt: number = 1, asked_by } = event.data;
-    const before = attempts.get(number);
-    if (before !== undefined) {
-      if (event.type !== 'NotificationStarted') attempts.set(number, { ...before, status: event.type === 'NotificationSent' ? 'sent' : 'failed' });
-      continue;
-    }
-    const ask = asked_by === undefined ? first : asks.find(({ id }) => id === asked_by);
+    const ask = asked_by === undefined ? asks[0] : asks.find(({ id }) => id === asked_by);
     if (ask === undefined) continue;
-    if (event.type === 'NotificationStarted') attempts.set(number, { number, ask, status: 'started', channel: event.data.channel, startedAt: event.at });
-    else attempts.set(number, { number, ask, status: event.type === 'NotificationSent' ? 'sent' : 'failed', startedAt: event.at });
+    tellings.set(number, event.type === 'NotificationStarted' ? { ask, attempt: { number, ask, channel: event.data.channel, startedAt: event.at } } : { ask });
   }
-  return [...attempts.values()];
+  return tellings;
 }

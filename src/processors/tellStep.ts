@@ -1,7 +1,7 @@
 /** Tells one receiver: claims it in the notification's stream, asks for it to be sent, records the answer. Never sends what may have been sent. */
 import { fold } from '../domain/decider.js';
 import { giftStream } from '../domain/gift.js';
-import { type Channel, type Notification, notificationAggregate, type NotificationFailed, type NotificationSent, notificationStream } from '../domain/notification.js';
+import { type Channel, notificationAggregate, type NotificationFailed, type NotificationSent, notificationStream } from '../domain/notification.js';
 import type { GiftsPurchased, PurchaseReceiver } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, ExpectedRevision } from '../ports/eventStore.js';
@@ -31,12 +31,11 @@ export interface TellDeps {
 export interface TellMemory {
   /** The attempt that was started here and has certainly not reached a worker since. */
   unsent: number | undefined;
-  tries: number;
 }
 
 /** Nothing has been tried yet. */
 export function tellMemory(): TellMemory {
-  return { unsent: undefined, tries: 0 };
+  return { unsent: undefined };
 }
 
 /** One telling of a gift's receiver. */
@@ -61,19 +60,12 @@ export interface FirstTelling extends Omit<Telling, 'attempt' | 'askedBy' | 'rec
 export async function tell(deps: TellDeps, { giftId, work, purchase }: FirstTelling, memory: TellMemory): Promise<void> {
   const cancelled = work.cancelled === true || (work.together === true && (await deps.events.read(giftStream(giftId))).some(({ type }) => type === 'GiftCancelled'));
   const telling: Telling = { giftId, attempt: 1, receiver: purchase.receivers[work.index] ?? {}, purchase, ...(cancelled ? { stopped: CANCELLED } : {}) };
-  const fresh = memory.tries++ === 0 && work.stage === 'due';
-  let standing = fresh ? undefined : await read(deps.events, giftId);
-  if (standing === undefined) {
-    if ((await begin(deps, telling, memory, 'none', work.last)) === 'done') return;
-    standing = await read(deps.events, giftId);
-  }
-  if (standing?.state.status === 'started') await takeUp(deps, telling, memory, { ...standing.state, last: standing.last });
-}
-
-async function read(events: EventStore, giftId: string): Promise<{ readonly state: Notification; readonly last: Seen } | undefined> {
-  const history = await events.read(notificationStream(giftId));
+  // Whether somebody has begun meanwhile its stream says, which must have no event.
+  if (work.stage === 'due' && (await begin(deps, telling, memory, 'none', work.last)) === 'done') return;
+  const history = await deps.events.read(notificationStream(giftId));
   const last = history.at(-1);
-  return last === undefined ? undefined : { state: fold(notificationAggregate, history), last: seenOf(last) };
+  const state = fold(notificationAggregate, history);
+  if (last !== undefined && state.status === 'started') await takeUp(deps, telling, memory, { ...state, last: seenOf(last) });
 }
 
 /** Claims an attempt that nobody has begun, and sends. @returns `raced` when the stream was not at `expected`: somebody else may have begun. */

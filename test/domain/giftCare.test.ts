@@ -67,6 +67,7 @@ const extended = (expires_on: string, voucher_expires_at: string | null = null):
 test('a gift is extended to a later day, an expired one and a used one too', () => {
   given(giftAggregate, issued()).when(until('2026-07-31')).then(extended('2026-07-31'));
   given(giftAggregate, issued()).when(until('2026-07-31', LATE)).then(extended('2026-07-31'));
+  given(giftAggregate, issued()).when(until('2026-07-01', LATE)).then(extended('2026-07-01'));
   given(giftAggregate, issued(), redeemed).when(until('2026-07-31')).then(extended('2026-07-31'));
   given(giftAggregate, issued(), extended('2026-07-31')).when(until('2026-07-31')).then();
   given(giftAggregate, issued(), extended('2026-07-31')).when(to('cat', 'charged', LATE)).then(given_to('cat'));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite } from 'uvu';
-import { evolveLateMoney, fallsShort, isDisputed, type LateMoney, type LateMoneyEvent, NO_LATE_MONEY, settleDispute } from '../../src/domain/lateMoney.js';
+import { closeDispute, evolveLateMoney, fallsShort, isDisputed, type LateMoney, type LateMoneyEvent, lateMoneySteps, NO_LATE_MONEY, settleDispute } from '../../src/domain/lateMoney.js';
 
 const test = suite('late money');
 
@@ -29,6 +29,20 @@ test('that the gifts stand as a dispute wants them is noted once, and anew when 
   assert.deepEqual(settleDispute(after(opened), standing), [settled]);
   assert.deepEqual(settleDispute(after(opened, settled), standing), []);
   assert.deepEqual(settleDispute(after(opened, settled, closed('won')), { ...standing, blocked: false }), [{ type: 'DisputeSettled', data: { ...standing, blocked: false } }]);
+});
+
+test('a dispute ends once, but one that was lost may be won on appeal', () => {
+  const ends = (outcome: 'won' | 'lost', ...before: readonly LateMoneyEvent[]): LateMoneyEvent[] => closeDispute(after(...before), { provider, dispute_id: 'dp', outcome });
+  for (const outcome of ['won', 'lost'] as const) assert.deepEqual([ends(outcome, opened), ends(outcome, opened, closed(outcome))], [[closed(outcome)], []]);
+  assert.deepEqual([ends('won', opened, closed('lost')), ends('lost', opened, closed('won'))], [[closed('won')], []]);
+});
+
+test('each dispute of a purchase is answered by itself', () => {
+  const other: LateMoneyEvent = { type: 'DisputeOpened', data: { provider, dispute_id: 'other', amount: 250, reason: 'duplicate' } };
+  const keys = (...events: readonly LateMoneyEvent[]): readonly string[] => lateMoneySteps(after(...events)).map(({ key }) => key);
+  assert.deepEqual(keys(opened, other), ['dispute:dp', 'dispute:other']);
+  assert.deepEqual(keys(opened, other, settled), ['dispute:other']);
+  assert.deepEqual(keys(opened, other, settled, closed('won')), ['dispute:other', 'dispute:dp']);
 });
 
 test.run();

@@ -63,6 +63,7 @@ test('gives back what is left of a debit, each refund once', () => {
   assert.equal(credit(after, { transaction_id: 't', amount: 4, cause: 'r3' }), [], 'more than is left');
   assert.equal(credit(after, { transaction_id: 't', amount: 3, cause: 'r3' }), [credited('t', 3, 'r3')]);
   assert.equal(credit(after, { transaction_id: 'v', amount: 1, cause: 'r4' }), [], 'never debited');
+  assert.equal(credit(given(refused('t', 5), toppedUp('a', 9)), { transaction_id: 't', amount: 5, cause: 'r1' }), [], 'a debit that was refused took nothing');
   assert.is(debitOf(after, 'r1'), undefined);
 });
 

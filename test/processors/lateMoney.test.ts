@@ -11,6 +11,7 @@ const settled: LateMoneyTrigger = { type: 'DisputeSettled', data: { dispute_id: 
 const refunded = (total: number): LateMoneyTrigger => ({ type: 'RefundedAtProvider', data: { provider, charge_id: 'c', amount: total, total } });
 const answered = (total: number, difference = 0): LateMoneyTrigger => ({ type: 'ProviderRefundSettled', data: { total, cancelled: 1, vouchered: 0, difference } });
 const parked = (step: string, entity: string): LateMoneyTrigger => ({ type: 'WorkParked', data: { entity, transaction_id: 't', step, cause: 'y', event_id: 'e' } });
+const retried = (step: string, entity: string): LateMoneyTrigger => ({ type: 'WorkRetried', data: { entity, transaction_id: 't', step, times: 1, reason: 'r' } });
 
 /** Given these events: what is open, and what the last of them asks for. */
 function given(...events: readonly LateMoneyTrigger[]): { work: LateMoneyWork | undefined; asked: readonly string[]; left: readonly string[] } {
@@ -31,6 +32,7 @@ test('a dispute is to be answered, when it begins and when it ends', () => {
   assert.equal(given(closed('won')).asked, ['dispute:dp']);
   assert.equal(given(opened, closed('won')).left, ['dispute:dp']);
   assert.is(given(opened, closed('won'), settled).work, undefined);
+  assert.equal(given(opened, refunded(250), settled, closed('lost')).asked, [], 'they stand blocked already');
   assert.is(given(settled).work, undefined, 'what was done before the feed began');
 });
 
@@ -50,6 +52,15 @@ test('what is parked is over, until something new comes up', () => {
   assert.equal(given(opened, refunded(250), parked('dispute', 'dp')).left, ['provider-refund']);
   assert.equal(given(opened, refunded(250), parked('dispute', 'dp'), closed('won')).left, ['dispute:dp', 'provider-refund']);
   assert.is(given(parked('dispute', 'dp')).work, undefined);
+});
+
+test('what support hands back is open, whatever is known of it here, until it is done or parked again', () => {
+  const back = retried('provider refund', 't');
+  assert.equal([given(back).asked, given(back).left], [['provider-refund'], ['provider-refund']]);
+  assert.equal([given(opened, parked('dispute', 'dp'), retried('dispute', 'dp')).left, given(back, opened, settled).left], [['dispute:dp'], ['provider-refund']]);
+  assert.is(given(back, parked('provider refund', 't')).work, undefined);
+  const { work } = given(back);
+  assert.is(work === undefined ? work : overLateMoney(work, 'provider-refund'), undefined);
 });
 
 test('what the stream says is done is over', () => {

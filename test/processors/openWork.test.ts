@@ -28,8 +28,11 @@ test('the checkpoint is the highest position with nothing unfinished at or below
   open.apply(issued('a', 'ga', {}));
   assert.is(open.size, 1);
   assert.is(open.checkpoint(), '0011', 'a is done, b is open');
+  open.apply(happened('transaction-a', 'RefundRequested', { refund_id: 'r', gift_ids: [] }));
+  assert.is(open.checkpoint(), '0011', 'b has been open for longer than the refund');
+  open.apply(happened('transaction-a', 'NothingRefunded', { refund_id: 'r', kept: {} }));
   open.apply(happened('transaction-b', 'PaymentDeclined', {}));
-  assert.is(open.checkpoint(), '0015');
+  assert.is(open.checkpoint(), '0017');
   open.lookedAt('0042');
   assert.is(open.checkpoint(), '0042');
 });
@@ -180,6 +183,14 @@ test('tellings that were parked by themselves don’t come back with their purch
   assert.equal(open.reopen('a', history), [{ do: 'tell', giftId: 'g2' }]);
   assert.is(open.retelling('g1')?.transactionId, 'a');
   assert.equal([...open.resume()], [{ do: 'tell', giftId: 'g2' }, { do: 'retell', giftId: 'g1' }]);
+});
+
+test('a telling that is parked while its purchase is being read does not come back with it', () => {
+  const open = openWork('0000');
+  open.apply(retried('purchase', 'a', 'issue'));
+  open.beginReopen('a');
+  open.apply(parked('g1', 'a'));
+  assert.equal([open.reopen('a', [bought('a', phone), charged('a'), issued('a', 'g1', phone)]), open.size], [[], 0]);
 });
 
 test('of many purchases that are opened again at once each goes through its own history alone', () => {

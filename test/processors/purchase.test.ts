@@ -62,6 +62,14 @@ test('charge started: who wrote it asks; who takes it up later asks again', () =
   assert.is(work?.last.revision, 1);
 });
 
+test('waiting for its buyer: who asked looks now and then; once they have failed it is gone on with at once', () => {
+  const required: PurchaseTrigger = { type: 'PaymentAuthenticationRequired', data: { provider: 'p', payment_id: 'c', action: 'redirect', until: '2026-01-01T00:15:00.000Z' } };
+  const waiting = given(bought([{}]), started, required);
+  assert.equal([waiting.asked, waiting.work?.stage, waiting.work?.last.revision, resumed(waiting.work)], [[], 'authenticating', 2, ['charge']]);
+  const over = given(bought([{}]), started, required, { type: 'PaymentAuthenticationFailed', data: { provider: 'p', payment_id: 'c', code: 'x' } });
+  assert.equal([over.asked, over.work?.stage, over.work?.last.revision], [['charge t1'], 'authenticating', 3]);
+});
+
 test('charged: issue the gifts', () => {
   const { work, asked } = given(bought([{}]), started, charged);
   assert.equal(asked, ['issue t1']);

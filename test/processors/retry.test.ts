@@ -13,7 +13,8 @@ test('waits longer after each failure, up to a bound, less up to half by chance'
 });
 
 test('what passes is tried for a day, then parked', () => {
-  for (const error of [new UnavailableError('down'), new NoRespondersError('s'), new DeadlineError('s', 1), new RemoteError('trouble')]) {
+  const later = new LaterError({ outcome: 'later', after_ms: 0, held: false, cause: 'in trouble' });
+  for (const error of [new UnavailableError('down'), new NoRespondersError('s'), new DeadlineError('s', 1), new RemoteError('trouble'), later]) {
     assert.equal(afterFailure(error, 500, PATIENCE.giveUpMs - 1, PATIENCE, 0), { waitMs: 15_000 });
     const given = afterFailure(error, 500, PATIENCE.giveUpMs, PATIENCE, 0);
     assert.ok('cause' in given && given.cause.startsWith(error.name));

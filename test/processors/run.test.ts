@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import type { EventStore } from '../../src/ports/eventStore.js';
+import { UnavailableError } from '../../src/ports/unavailable.js';
 import { PATIENCE } from '../../src/processors/retry.js';
 import { workThrough } from '../../src/processors/session.js';
 import { processTally } from '../../src/processors/status.js';
@@ -150,6 +151,22 @@ test('of two at once one works, the other takes over', async ({ house }) => {
   assert.is((await house.all('ChargeStarted')).length, 40);
   assert.is((await house.all('GiftIssued')).length, 80);
   assert.is(house.lines.filter(({ msg }) => msg === 'simulated notification sent').length, 40);
+});
+
+test('who loses the lease stands by again, and works once the other has gone', async ({ house }) => {
+  const { records } = house.deps;
+  let away = false;
+  const reached = <T>(call: () => Promise<T>): Promise<T> => (away ? Promise.reject(new UnavailableError('away')) : call());
+  await house.work();
+  const first = house.process({ leaseMs: 150, records: { ...records, get: (key) => reached(() => records.get(key)), put: (key, value, options) => reached(() => records.put(key, value, options)) } });
+  await house.until(async () => first.status().leading);
+  away = true;
+  const second = house.process({ leaseMs: 150 });
+  await house.until(async () => second.status().leading && !first.status().leading);
+  away = false;
+  await second.close();
+  await house.buy([{}]);
+  await house.until(async () => (await house.all('PaymentCharged')).length === 1);
 });
 
 test('acts at no moment at which the work may have passed to another process, and goes on when it has not', async ({ house }) => {

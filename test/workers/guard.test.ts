@@ -54,6 +54,13 @@ test('every call shows by its outcome, and the breaker by its state: open after 
   assert.is(found.get('gift_provider_call_duration_seconds_count{provider="stripe"}'), 6);
 }));
 
+test('who wants to be left alone for long is, whatever another answer on its way says', async () => {
+  const { run } = guard('stripe', SILENT, Date.now);
+  await Promise.all([60_000, 1].map((afterMs) => failureOf(run(async () => Promise.reject(new NotNowError('limited', afterMs))))));
+  const left = await failureOf(run(async () => 1));
+  assert.ok(left instanceof NotNowError && left.afterMs > 50_000, String(left));
+});
+
 test('a clock that is set back keeps nobody from a provider for longer than was meant', () => withClockAhead(async (advance) => {
   const { run } = guard('stripe', SILENT, Date.now, { failures: 1, openMs: OPEN_MS });
   await failureOf(run(async () => Promise.reject(new TroubleError('down', { outcomeUnknown: false }))));

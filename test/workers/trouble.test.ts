@@ -21,7 +21,9 @@ test('Retry-After in seconds or as a date', () => {
 test('knows what never left, however deep the reason is', () => {
   assert.ok(neverSent(Object.assign(new Error('x'), { code: 'ECONNREFUSED' })));
   assert.ok(neverSent(new Error('fetch failed', { cause: Object.assign(new Error('x'), { code: 'ENOTFOUND' }) })));
-  for (const error of [new Error('x'), undefined, 'ECONNREFUSED', Object.assign(new Error('x'), { code: 'ECONNRESET' }), Object.assign(new Error('x'), { code: 7 })]) assert.not(neverSent(error));
+  const endless = new Error('x');
+  endless.cause = endless;
+  for (const error of [new Error('x'), endless, undefined, 'ECONNREFUSED', Object.assign(new Error('x'), { code: 'ECONNRESET' }), Object.assign(new Error('x'), { code: 7 })]) assert.not(neverSent(error));
 });
 
 test.run();

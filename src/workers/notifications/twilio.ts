@@ -122,7 +122,6 @@ export function twilioSms(settings: TwilioSettings, deps: TwilioDeps): Notificat
       const oldest = started - CLOCKS_MS;
       const found = listed.find(({ body, dateCreated }) => dateCreated.getTime() >= oldest && body.includes(launch_url));
       if (found !== undefined) return FAILED.has(found.status) ? failure(`not delivered (Twilio ${found.errorCode ?? found.status})`) : sent(found.sid);
-      if (listed.length === LISTED && listed.every(({ dateCreated }) => dateCreated.getTime() >= oldest)) return { outcome: 'unknown' };
       // It may still be on its way to Twilio. More would be left of that only by a clock that was set back since.
       const waitMs = Math.min(settleMs, (claim?.at ?? started) + settleMs - now());
       if (waitMs > 0) throw new NotNowError('Twilio does not list the message yet', waitMs);

@@ -45,9 +45,10 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
       if (cancelled.status === 'canceled' || cancelled.status === 'succeeded') return cancelled;
       throw new UnclearError('Stripe did not cancel the payment', { outcomeUnknown: true });
     } catch (error) {
-      // Cancelled before, or succeeded: it can't be cancelled then, and says so itself.
+      // Cancelled before, or succeeded, or its buyer has just proved who they are: it can't be cancelled then, and says so itself.
       const standing = error instanceof RefusedError ? await retrieve(id) : undefined;
       if (standing?.status === 'canceled' || standing?.status === 'succeeded') return standing;
+      if (standing?.status === 'processing') throw stillProcessing();
       throw error;
     }
   };
@@ -57,7 +58,7 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
       case 'succeeded':
         return charged(intent);
       case 'processing':
-        throw new NotNowError('Stripe is still processing the payment', PROCESSING_MS);
+        throw stillProcessing();
       case 'requires_action':
         return { outcome: 'authentication', provider: PROVIDER, payment_id: intent.id, action: intent.next_action?.type ?? ACTION, simulated: false };
       default:
@@ -127,7 +128,7 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
       const intent = await retrieve(payment_id);
       if (intent === undefined) throw new RefusedError('Stripe does not know the payment that is to be cancelled');
       if (intent.status === 'succeeded') return charged(intent);
-      if (intent.status === 'processing') throw new NotNowError('Stripe is still processing the payment', PROCESSING_MS);
+      if (intent.status === 'processing') throw stillProcessing();
       return decline(intent, code);
     },
 
@@ -144,6 +145,10 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
 
     ...stripeRefunds(stripe, call, now),
   };
+}
+
+function stillProcessing(): NotNowError {
+  return new NotNowError('Stripe is still processing the payment', PROCESSING_MS);
 }
 
 function charged(intent: Intent): ChargeReply {

@@ -169,6 +169,14 @@ test('a claim that changes hands meanwhile is left alone', async ({ server, reco
   await rejects(push.lookUp(about(request)), NotNowError, /just been made/);
 });
 
+test('what has just been claimed anew, or has its answer, is not given up', async ({ records }) => {
+  const ledger = await openLedger(records, () => now, logger);
+  await records.put('send/g', { to: '', at: now });
+  assert.equal([await ledger.release('g', now), await ledger.release('g', now + 1), await ledger.find('g')], [false, true, undefined]);
+  await ledger.learn('g', { outcome: 'sent', provider: 'fcm', message_id: 'm', simulated: false });
+  assert.is(await ledger.release('g', now + 1), false);
+});
+
 test('limits and overload: not now, for as long as Google says', async ({ server, push }) => {
   once(server, { kind: 'limited', retryAfter: '5' });
   assert.is((await rejects(push.send(ask()), NotNowError, /limits our requests \(HTTP 429, QUOTA_EXCEEDED/)).afterMs, 5_000);

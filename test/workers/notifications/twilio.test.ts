@@ -341,6 +341,13 @@ test('what is over a limit waits and is let through later; nothing is dropped, n
   assert.not.match(JSON.stringify((await records.list('sms')).map(({ key }) => key)), /77009/);
 });
 
+test('what cannot be counted is not let through', async ({ server, records }) => {
+  const down = new Error('down');
+  const sms = await open(server, { ...records, get: async (key) => (key.startsWith('sms-') ? Promise.reject(down) : records.get(key)) });
+  await rejects(sms.send(ask()), Error, /^down$/);
+  assert.is(server.messages.length, 0);
+});
+
 test('what is held back for days is known never to have been sent, whoever asks', async ({ server, records }) => {
   const HOURS = 3_600_000;
   const limits = { perNumber: 1, windowMs: 1_000 };

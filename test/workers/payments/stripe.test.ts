@@ -239,6 +239,20 @@ test('looks up by metadata: charged, declined and cancelled, unknown', async ({ 
   await rejects(payments.lookUp({ transaction_id: "x' OR status:'succeeded", payment_id: null }), RefusedError, /searched/);
 });
 
+test('of several payments of one transaction the one that took the money counts, and else one that still may', async ({ server, payments }) => {
+  const request = ask();
+  await payments.charge(request);
+  const [paid] = server.intents;
+  assert.ok(paid);
+  const other = (status: typeof paid.status): typeof paid => ({ ...paid, id: `pi_${status}`, amount_received: 0, status });
+  server.intents.unshift(other('canceled'), other('requires_payment_method'));
+  server.intents.push(other('canceled'));
+  const found = await payments.lookUp({ ...request, payment_id: null });
+  assert.is(found.outcome === 'charged' && found.charge_id, paid.id);
+  server.intents.splice(1, 2, other('processing'));
+  await rejects(payments.lookUp({ ...request, payment_id: null }), NotNowError, /processing/);
+});
+
 test('never charges so late that Stripe may have forgotten the key', async ({ server, payments }) => {
   const request = ask();
   await payments.charge(request);
@@ -343,6 +357,8 @@ test('a buyer who has to prove who they are: waits, with a secret that is asked 
   assert.equal(await payments.action({ ...request, payment_id }), { outcome: 'action', client_secret: intent?.client_secret, waiting: true });
   assert.not.match(lines.join(), intent?.client_secret ?? '?');
   server.authenticate(payment_id, true);
+  // By its own name, since search lags behind.
+  server.searchable = false;
   assert.equal(await payments.lookUp({ ...request, payment_id }), { outcome: 'charged', provider: 'stripe', charge_id: payment_id, amount: 250, simulated: false });
   assert.is((await payments.action({ ...request, payment_id }) as { waiting: boolean }).waiting, false);
   assert.is(server.charges(request.transaction_id), 1);
@@ -378,6 +394,22 @@ test('a payment that waits is cancelled, unless it has succeeded; it never succe
   for (const intent of server.intents) if (intent.id === slow.payment_id) intent.status = 'processing';
   await rejects(payments.cancel(slow), NotNowError, /processing/);
   await rejects(payments.cancel({ ...slow, payment_id: 'pi_nobody' }), RefusedError, /does not know/);
+});
+
+test('a payment that its buyer sends off just as it is to be cancelled is waited for, not given up', async ({ server, payments }) => {
+  const request = ask('pm_card_authenticationRequired');
+  const { payment_id } = (await payments.charge(request)) as { payment_id: string };
+  const [intent] = server.intents;
+  assert.ok(intent);
+  server.fault = ({ path }) => {
+    if (!path.endsWith('/cancel')) return undefined;
+    intent.status = 'processing';
+    return { kind: 'answer', answer: { status: 400, body: { error: { type: 'invalid_request_error', code: 'payment_intent_unexpected_state', message: 'it has a status of processing' } } } };
+  };
+  const cancel = { transaction_id: request.transaction_id, payment_id, code: 'authentication_required' };
+  await rejects(payments.cancel(cancel), NotNowError, /processing/);
+  Object.assign(intent, { status: 'succeeded', amount_received: intent.amount });
+  assert.is((await payments.cancel(cancel)).outcome, 'charged');
 });
 
 test('knows whose payment it is by its metadata', async ({ server, payments }) => {
