@@ -55,10 +55,10 @@ export interface GiftChange {
 export async function changeGift({ events, writer, mayAct }: GiftChangeDeps, found: StandingGift, reason: Reason, decide: (gift: IssuedGift) => readonly GiftEvent[]): Promise<GiftChange> {
   let at = found;
   for (let race = 0; race < RACES; race++) {
-    const [event] = decide(at.gift);
-    if (event === undefined) return { before: at.gift, changed: false };
+    const [first, ...more] = decide(at.gift);
+    if (first === undefined) return { before: at.gift, changed: false };
     mayAct();
-    const decided = at.issue === undefined ? event : ([at.issue, event] as const);
+    const decided = at.issue === undefined ? ([first, ...more] as const) : ([at.issue, first, ...more] as const);
     if ((await writer.append(giftStream(at.giftId), decided, at.revision < 0 ? 'none' : at.revision, reason)) !== undefined) return { before: at.gift, changed: true };
     const history = await events.read(giftStream(at.giftId));
     const gift = fold(giftAggregate, history);
