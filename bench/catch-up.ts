@@ -15,7 +15,7 @@ import { openEmbeddedEventStore } from '../src/adapters/embedded/eventStore/even
 import { eventLogFile } from '../src/adapters/embedded/eventStore/log.js';
 import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readStore.js';
 import { collectionOf } from '../src/projections/projection.js';
-import { startProjector } from '../src/projections/projector.js';
+import { startProjector } from '../src/projections/running/projector.js';
 import { PROJECTIONS } from '../src/readModels.js';
 import { generateHistory } from './support/history.js';
 import { rawRead, sameDocuments } from './support/raw.js';

@@ -13,7 +13,7 @@ import type { Bus } from './ports/bus.js';
 import type { EventStore } from './ports/eventStore.js';
 import type { ReadStore } from './ports/readStore.js';
 import { UnavailableError } from './ports/unavailable.js';
-import { lostWitness } from './projections/witness.js';
+import { lostWitness } from './projections/running/witness.js';
 import { upToDateEvents } from './upToDateEvents.js';
 
 /** The engines of one process. */

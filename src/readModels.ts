@@ -1,7 +1,7 @@
 /** All projections, and the read models that queries and commands read. */
 import type { ReadStore } from './ports/readStore.js';
 import { accountsProjection } from './projections/accounts.js';
-import { catalogueProjection } from './projections/catalogue.js';
+import { catalogueProjection } from './projections/catalogue/catalogue.js';
 import { gifts } from './projections/gifts.js';
 import { parkedProjection } from './projections/parked.js';
 import type { Projection } from './projections/projection.js';

@@ -3,14 +3,14 @@
  * processes are ready, and the old ones can end, before new versions of projections, and those that the new release adds, are built: no process of the old release builds them.
  */
 import type { PartHealth, Readiness } from './api/health.js';
+import { within } from './async/within.js';
 import type { Config } from './config.js';
 import type { Engines } from './engines.js';
-import { buildOf, sameVersion } from './projections/builds.js';
 import { UnavailableError } from './ports/unavailable.js';
 import { checkpointName, type Projection } from './projections/projection.js';
-import { unkeptOf } from './projections/unkept.js';
+import { buildOf, sameVersion } from './projections/running/builds.js';
+import { unkeptOf } from './projections/running/unkept.js';
 import { isReadBySome } from './readModels.js';
-import { within } from './async/within.js';
 
 /** A projection counts as caught up when it reaches the log's end, as it was when asked, within this time, milliseconds. */
 const CATCH_UP_MS = 500;

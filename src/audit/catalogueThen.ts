@@ -2,10 +2,10 @@
 import { CATALOGUE_KINDS } from '../domain/catalogue.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { type CatalogueDocument, catalogueProjection } from '../projections/catalogue.js';
-import { catalogueState } from '../projections/catalogueState.js';
+import { type CatalogueDocument, catalogueProjection } from '../projections/catalogue/catalogue.js';
+import { catalogueState } from '../projections/catalogue/state.js';
+import type { Catalogue } from '../projections/catalogue/wholeCatalogue.js';
 import type { ReadModel } from '../projections/readModel.js';
-import type { Catalogue } from '../projections/wholeCatalogue.js';
 
 /** How long the read model may take to reach the position; then the log is read instead. */
 const REACH_MS = 1_000;

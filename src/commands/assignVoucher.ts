@@ -1,16 +1,16 @@
 /** AssignVoucher: gives a gift its one voucher, whichever format asked for it (decisions 6). */
 import { randomBytes, randomInt } from 'node:crypto';
+import type { Segment } from '../domain/catalogue.js';
 import { type VoucherAssigned, assignVoucher, mayRedeem, refuseNewVoucher } from '../domain/gift.js';
 import { Refusal } from '../domain/refusal.js';
 import { PINS, V1_INTEGRATIONS, generateCode, pinOf, voucherExpiry } from '../domain/voucher.js';
 import type { UserDocument } from '../projections/accounts.js';
-import type { Catalogue } from '../projections/wholeCatalogue.js';
+import type { Catalogue } from '../projections/catalogue/wholeCatalogue.js';
 import type { CodePool } from './codePool.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
 import type { Handled } from './handle.js';
 import { type GiftDeps, type LoadedGift, handleGift } from './loadGift.js';
-import type { Segment } from '../domain/catalogue.js';
 
 /** What the command works with. */
 export interface VoucherDeps extends GiftDeps {

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ConflictError, type EventStore, LogSealedError, MAX_APPEND_BYTES, type Position, type RecordedEvent, type StreamAppend } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
-import { shareOf } from '../projections/share.js';
+import { shareOf } from '../projections/rebuilding/share.js';
 import { canonicalText, logHash } from './logHash.js';
 
 /** Events read at a time. Each batch is stored before the next is. */

@@ -7,11 +7,11 @@ import { giftIdsIn } from '../domain/giftIds.js';
 import { type GiftsPurchased, issueGift, purchaseAggregate, transactionStream } from '../domain/purchase.js';
 import { Refusal } from '../domain/refusal.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
-import type { CatalogueView } from '../projections/catalogueView.js';
+import type { UserDocument } from '../projections/accounts.js';
+import type { CatalogueView } from '../projections/catalogue/view.js';
 import { getAtLogEnd } from '../projections/getAtLogEnd.js';
 import type { GiftDocument } from '../projections/gifts.js';
 import type { ReadModel } from '../projections/readModel.js';
-import type { UserDocument } from '../projections/accounts.js';
 import { type CommandContext, ownEvents } from './context.js';
 import { type Handled, handle } from './handle.js';
 

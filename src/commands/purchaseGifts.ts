@@ -1,5 +1,6 @@
 /** PurchaseGifts: one append for all gifts of a purchase, then the outcome of its charge (spec 4.4, decisions 3). */
 import { randomBytes } from 'node:crypto';
+import { inSlices } from '../async/slices.js';
 import { fold } from '../domain/decider.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
@@ -7,13 +8,12 @@ import { type GiftsPurchased, type MadePurchase, type PurchaseReceiver, purchase
 import { Refusal } from '../domain/refusal.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { AccountDocument, PaymentMethodDocument } from '../projections/accounts.js';
-import type { CatalogueView } from '../projections/catalogueView.js';
+import type { CatalogueView } from '../projections/catalogue/view.js';
 import type { ReadModel } from '../projections/readModel.js';
-import { inSlices } from '../async/slices.js';
+import type { ChargeOutcomes } from './chargeOutcomes.js';
 import { idFrom } from './commandIds.js';
 import type { CommandContext } from './context.js';
 import { handle } from './handle.js';
-import type { ChargeOutcomes } from './chargeOutcomes.js';
 
 /** What the command works with. */
 export interface PurchaseDeps {

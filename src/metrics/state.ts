@@ -1,12 +1,12 @@
 /** How the installation stands, read from its engines when somebody asks, once a second at most: any process shows it, also when the one that works is dead. */
+import { within } from '../async/within.js';
+import type { Engines } from '../engines.js';
 import { FEED_TYPES } from '../processors/feed.js';
 import type { ProcessStatus } from '../processors/status.js';
-import type { Engines } from '../engines.js';
-import { buildOf, keptBuild, sameVersion } from '../projections/builds.js';
-import { lagBehind } from '../projections/lag.js';
 import { checkpointName, type Projection } from '../projections/projection.js';
-import { listQuarantined } from '../projections/quarantine.js';
-import { within } from '../async/within.js';
+import { buildOf, keptBuild, sameVersion } from '../projections/running/builds.js';
+import { lagBehind } from '../projections/running/lag.js';
+import { listQuarantined } from '../projections/running/quarantine.js';
 import type { Exposition, MetricText, Sample } from './exposition.js';
 import { parkedWork } from './parkedWork.js';
 

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { pause } from '../async/pause.js';
 import type { Records } from '../ports/readStore.js';
-import { acquireLease, LEASE_MS } from '../projections/lease.js';
+import { acquireLease, LEASE_MS } from '../projections/running/lease.js';
 import { processCheckpoints } from './checkpoint.js';
 import { PATIENCE, type Patience } from './retry.js';
 import { type SessionDeps, workThrough } from './session.js';

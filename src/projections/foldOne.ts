@@ -2,7 +2,7 @@
 import type { RecordedEvent } from '../ports/eventStore.js';
 import type { StoredDocument } from '../ports/readStore.js';
 import { type Projection, touchedBy } from './projection.js';
-import { isQuarantined, isUnreadable, type Quarantined, quarantineDocument, quarantineOf } from './quarantine.js';
+import { isQuarantined, isUnreadable, type Quarantined, quarantineDocument, quarantineOf } from './running/quarantine.js';
 
 /** Told of what could not be folded. */
 export type NoteQuarantine = (quarantined: Quarantined) => void;

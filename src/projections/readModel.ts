@@ -3,8 +3,8 @@ import type { Position } from '../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../ports/readStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
-import { isOutOfService, isUnreadable } from './quarantine.js';
-import { editionOf } from './repairOrders.js';
+import { editionOf } from './rebuilding/repairOrders.js';
+import { isOutOfService, isUnreadable } from './running/quarantine.js';
 
 /** A read model as its readers see it. Every method throws UnavailableError when the read store can't be reached. */
 export interface ReadModel<B extends Body> {

@@ -4,10 +4,10 @@ import type { EventStore, Position } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../processors/checkpoint.js';
 import { PROCESS_LEASE } from '../processors/run.js';
-import { keptBuild } from '../projections/builds.js';
-import { leaseState, type LeaseState } from '../projections/lease.js';
 import { checkpointName, type Projection } from '../projections/projection.js';
-import { keeperLease } from '../projections/unkept.js';
+import { keptBuild } from '../projections/running/builds.js';
+import { leaseState, type LeaseState } from '../projections/running/lease.js';
+import { keeperLease } from '../projections/running/unkept.js';
 
 /** Two glances so far apart tell who is alive (a lease is renewed once a second) and how fast things go, in ms. */
 const APART_MS = 1_600;

@@ -1,7 +1,8 @@
 /** How the process managers stand: what is open, what was given up, and who works. */
+import { inParallel } from '../async/inParallel.js';
+import { inSlices } from '../async/slices.js';
 import { isSettled } from '../audit/parkedSettled.js';
 import { PARKED_NAMES, type ParkedName } from '../domain/parked.js';
-import { inParallel } from '../async/inParallel.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { FEED_TYPES, type Intent } from '../processors/feed.js';
 import { parkLateMoneyAs } from '../processors/lateMoney.js';
@@ -9,9 +10,8 @@ import { openWork } from '../processors/openWork.js';
 import { purchaseHistory } from '../processors/reopen.js';
 import { PROCESS_LEASE } from '../processors/run.js';
 import type { OpenWork } from '../processors/work.js';
-import { lagBehind } from '../projections/lag.js';
-import { rate } from '../projections/rate.js';
-import { inSlices } from '../async/slices.js';
+import { rate } from '../projections/rebuilding/rate.js';
+import { lagBehind } from '../projections/running/lag.js';
 import { type Glances, holderOf } from './glances.js';
 import { COUNT, inTenths, type ProcessStanding } from './standing.js';
 

@@ -1,13 +1,13 @@
 /** How a projection stands: what is built, what readers use, what is rebuilt and what can be gone back to. */
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
-import { buildOf, keptBuild, keptFormers, type Rebuild, rebuildOf } from '../projections/builds.js';
-import { lagBehind } from '../projections/lag.js';
 import { checkpointName, type Projection } from '../projections/projection.js';
-import { listQuarantined } from '../projections/quarantine.js';
-import { rate } from '../projections/rate.js';
-import { type RebuildProgress, toldProgress } from '../projections/rebuildProgress.js';
-import { keeperLease, unkeptOf } from '../projections/unkept.js';
+import { type RebuildProgress, toldProgress } from '../projections/rebuilding/progress.js';
+import { rate } from '../projections/rebuilding/rate.js';
+import { buildOf, keptBuild, keptFormers, type Rebuild, rebuildOf } from '../projections/running/builds.js';
+import { lagBehind } from '../projections/running/lag.js';
+import { listQuarantined } from '../projections/running/quarantine.js';
+import { keeperLease, unkeptOf } from '../projections/running/unkept.js';
 import { type Glances, holderOf } from './glances.js';
 import { COUNT, inTenths, type ProjectionStanding, type RebuildStanding, type ServedStanding } from './standing.js';
 

@@ -6,18 +6,18 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import type { AppOptions } from '../../src/app.js';
-import type { ReadStore, WriteBatch } from '../../src/ports/readStore.js';
-import { formerOf, rebuildOf } from '../../src/projections/builds.js';
-import { collectionOf, type Projection } from '../../src/projections/projection.js';
-import { PROJECTIONS } from '../../src/readModels.js';
 import { resources } from '../../src/async/resources.js';
+import type { ReadStore, WriteBatch } from '../../src/ports/readStore.js';
+import { collectionOf, type Projection } from '../../src/projections/projection.js';
+import { formerOf, rebuildOf } from '../../src/projections/running/builds.js';
+import { PROJECTIONS } from '../../src/readModels.js';
 import { gift } from '../support/cli.js';
 import { openTestEngines } from '../support/engines.js';
 import { buy, redeem } from '../support/giftFlow.js';
 import { type Json, type Service, startService } from '../support/service.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
-import { untilStopped } from '../support/untilStopped.js';
 import { eventually } from '../support/until.js';
+import { untilStopped } from '../support/untilStopped.js';
 
 const test = suite('rebuilding beneath a service');
 /** A page holds them all. */

@@ -2,7 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { catalogueThen } from '../../src/audit/catalogueThen.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
-import type { CatalogueDocument } from '../../src/projections/catalogue.js';
+import type { CatalogueDocument } from '../../src/projections/catalogue/catalogue.js';
 import type { ReadModel } from '../../src/projections/readModel.js';
 import { memoryEvents } from '../support/memoryEvents.js';
 

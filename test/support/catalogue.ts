@@ -1,9 +1,9 @@
 /** Catalogue entries with what a test doesn't care about filled in. */
 import type { Brand, CatalogueKind, CatalogueKinds, Category, Product, Segment, Store } from '../../src/domain/catalogue.js';
-import type { CatalogueDocument } from '../../src/projections/catalogue.js';
-import { catalogueState } from '../../src/projections/catalogueState.js';
-import type { CatalogueView } from '../../src/projections/catalogueView.js';
-import type { Catalogue } from '../../src/projections/wholeCatalogue.js';
+import type { CatalogueDocument } from '../../src/projections/catalogue/catalogue.js';
+import { catalogueState } from '../../src/projections/catalogue/state.js';
+import type { CatalogueView } from '../../src/projections/catalogue/view.js';
+import type { Catalogue } from '../../src/projections/catalogue/wholeCatalogue.js';
 
 /** A product of `brand` at 10 pounds. */
 export function product(id: string, brand_id: string, fields: Partial<Product> = {}): Product {

@@ -4,16 +4,16 @@ import * as assert from 'uvu/assert';
 import { giftStream } from '../../src/domain/gift.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import type { ReadStore } from '../../src/ports/readStore.js';
-import { asBuild, rebuildOf } from '../../src/projections/builds.js';
 import { gifts, type GiftDocument } from '../../src/projections/gifts.js';
-import type { Pace } from '../../src/projections/pace.js';
 import type { Projection } from '../../src/projections/projection.js';
 import { openReadModel } from '../../src/projections/readModel.js';
-import { beginRebuild, build, type RebuildDeps, seizeBuilding } from '../../src/projections/rebuild.js';
+import { beginRebuild, build, type RebuildDeps, seizeBuilding } from '../../src/projections/rebuilding/rebuild.js';
+import { asBuild, rebuildOf } from '../../src/projections/running/builds.js';
+import type { Pace } from '../../src/projections/running/pace.js';
 import { FULL_SPEED } from './fullSpeed.js';
 import { append, silent } from './projecting.js';
-import { untilStopped } from './untilStopped.js';
 import { until } from './until.js';
+import { untilStopped } from './untilStopped.js';
 
 /** The projection that is rebuilt. */
 export const GIFTS_PROJECTION = gifts as unknown as Projection;

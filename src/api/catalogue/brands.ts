@@ -1,8 +1,8 @@
 /** Brands (spec 4.5): those that are active, visible to the caller, and have active products, their own or consolidated ones they accept. */
 import { inSlices } from '../../async/slices.js';
 import type { Brand } from '../../domain/catalogue.js';
-import type { CatalogueView } from '../../projections/catalogueView.js';
-import type { Catalogue } from '../../projections/wholeCatalogue.js';
+import type { CatalogueView } from '../../projections/catalogue/view.js';
+import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { embeddedCollector, type Embedded } from '../embedded.js';
 import type { Route } from '../route.js';
 import { callerId } from './callerId.js';

@@ -1,8 +1,8 @@
 /** Categories of products (spec 4.5). */
 import { inSlices } from '../../async/slices.js';
 import type { Category } from '../../domain/catalogue.js';
-import type { CatalogueView } from '../../projections/catalogueView.js';
-import type { Catalogue } from '../../projections/wholeCatalogue.js';
+import type { CatalogueView } from '../../projections/catalogue/view.js';
+import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { embeddedCollector, type Embedded } from '../embedded.js';
 import { HttpError } from '../errors.js';
 import { pageOf, pageParameters, pageRequest, pageSchema, paginate } from '../pages.js';

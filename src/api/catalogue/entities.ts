@@ -4,7 +4,7 @@
  */
 import type { Brand, Category, Integration, Product, Segment, Store } from '../../domain/catalogue.js';
 import { pounds } from '../../domain/money.js';
-import type { Catalogue } from '../../projections/wholeCatalogue.js';
+import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 
 /** A product (spec 2.12). `sale_price` is pence, `price` pounds with two decimals. */
 export interface ProductEntity {

@@ -1,8 +1,8 @@
 /** Products (spec 4.5): those that are active, of an active brand, and visible to the caller. */
 import { inSlices } from '../../async/slices.js';
 import type { Product } from '../../domain/catalogue.js';
-import type { CatalogueView } from '../../projections/catalogueView.js';
-import type { Catalogue } from '../../projections/wholeCatalogue.js';
+import type { CatalogueView } from '../../projections/catalogue/view.js';
+import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { embeddedCollector, type Embedded } from '../embedded.js';
 import { HttpError } from '../errors.js';
 import { MAX_WHOLE_NUMBER } from '../query.js';

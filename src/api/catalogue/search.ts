@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import MiniSearch, { type SearchOptions, type SearchResult } from 'minisearch';
 import { inSlices } from '../../async/slices.js';
 import type { Product } from '../../domain/catalogue.js';
-import type { Catalogue } from '../../projections/wholeCatalogue.js';
+import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 
 /** The longest text that may be searched for, in characters. */
 export const MAX_QUERY = 200;

@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache';
 import Supercluster, { type PointFeature } from 'supercluster';
 import { inSlices } from '../../async/slices.js';
 import type { Brand, Store } from '../../domain/catalogue.js';
-import type { Catalogue } from '../../projections/wholeCatalogue.js';
+import type { Catalogue } from '../../projections/catalogue/wholeCatalogue.js';
 import { placeOf, type Box, type Place } from './tileGrid.js';
 
 /** The deepest granularity. */

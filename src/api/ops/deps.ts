@@ -2,8 +2,8 @@
 import type { Logger } from 'pino';
 import type { Engines } from '../../engines.js';
 import type { Projection } from '../../projections/projection.js';
-import type { Asked, RebuildDeps } from '../../projections/rebuild.js';
-import type { Tasks } from '../../projections/tasks.js';
+import type { Asked, RebuildDeps } from '../../projections/rebuilding/rebuild.js';
+import type { Tasks } from '../../projections/rebuilding/tasks.js';
 import type { ProviderSettings } from '../../providerSettings.js';
 import type { ReadModels } from '../../readModels.js';
 import type { Standings } from '../../standing/standings.js';

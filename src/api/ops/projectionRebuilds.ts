@@ -1,10 +1,10 @@
 /** Rebuilding read models, going back, and ending it: asked for here, done by the processes with the role `projector`. */
 import type { BegunExport } from '../../commands/recordAccess.js';
 import type { ReadStore } from '../../ports/readStore.js';
-import { rebuildOf } from '../../projections/builds.js';
-import type { Lease } from '../../projections/lease.js';
 import type { Projection } from '../../projections/projection.js';
-import { abortRebuild, beginRebuild, beginRollback, checkRebuild, RebuildRefusedError, seizeBuilding } from '../../projections/rebuild.js';
+import { abortRebuild, beginRebuild, beginRollback, checkRebuild, RebuildRefusedError, seizeBuilding } from '../../projections/rebuilding/rebuild.js';
+import { rebuildOf } from '../../projections/running/builds.js';
+import type { Lease } from '../../projections/running/lease.js';
 import { PROJECTIONS } from '../../readModels.js';
 import { rebuildShown } from '../../standing/projections.js';
 import type { RebuildStanding } from '../../standing/standing.js';

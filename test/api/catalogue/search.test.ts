@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { productSearch, type ProductSearch } from '../../../src/api/catalogue/search.js';
 import type { Brand, Product } from '../../../src/domain/catalogue.js';
-import type { Catalogue } from '../../../src/projections/wholeCatalogue.js';
+import type { Catalogue } from '../../../src/projections/catalogue/wholeCatalogue.js';
 import { brand, catalogueOf, product } from '../../support/catalogue.js';
 
 const test = suite('search');

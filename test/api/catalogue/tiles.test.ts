@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { storePins, type ClusterPin, type StorePin } from '../../../src/api/catalogue/storePins.js';
 import { tileRoutes } from '../../../src/api/catalogue/tiles.js';
 import type { Store } from '../../../src/domain/catalogue.js';
-import type { Catalogue } from '../../../src/projections/wholeCatalogue.js';
+import type { Catalogue } from '../../../src/projections/catalogue/wholeCatalogue.js';
 import { asUser, bodyOf, type Request } from '../../support/calls.js';
 import { brand, catalogueOf, store, viewOf } from '../../support/catalogue.js';
 import { turnsDuring } from '../../support/turns.js';

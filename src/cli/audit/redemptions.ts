@@ -1,0 +1,87 @@
+/** `gift audit redemptions`: redemptions and their reversals of any number as lines, in constant memory, resumable by position. */
+import { Command } from 'commander';
+import { csvLine } from '../../audit/csv.js';
+import { REDEMPTION_COLUMNS, type RedemptionRecord, readRedemptions, redemptionRow, unknownTo } from '../../audit/redemptions.js';
+import type { Position } from '../../ports/eventStore.js';
+import { shareOf } from '../../projections/rebuilding/share.js';
+import { withLog } from '../engines.js';
+import { accessRequest, cliAccess, outputOptions, reasonOf } from '../exports.js';
+import { progressBar } from '../progress.js';
+import { type RangeFlags, rangeInWords, rangeOf, rangeOptions } from '../ranges.js';
+import { CommandFailure, EXIT, type Terminal, writeText } from '../terminal.js';
+
+interface RedemptionFlags extends RangeFlags {
+  readonly merchant?: string;
+  readonly location?: string;
+  readonly user?: string;
+  readonly after?: string;
+  readonly reason?: string;
+  readonly json?: true;
+  readonly csv?: true;
+}
+
+/** The subcommand. */
+export function auditRedemptionsCommand(terminal: Terminal): Command {
+  const command = new Command('redemptions')
+    .summary('export who redeemed what, where and when')
+    .description('Writes redemptions and their reversals as they stand in the log, in its order: CSV with a heading, or one JSON object a line. Values are pence, times UTC.')
+    .option('--merchant <id>', "only at this merchant's locations")
+    .option('--location <id>', 'only at this location')
+    .option('--user <id>', 'only what this user did')
+    .option('--after <position>', 'go on after this position, where an earlier export ended')
+    .option('--reason <text>', 'why; kept with the record of who saw what');
+  return outputOptions(rangeOptions(command), { csv: true })
+    .addHelpText('after', `
+An export that was broken off is gone on with by --after and the position in its last whole line; one that is cut off in the middle is dropped.
+
+Examples:
+  $ gift audit redemptions --from 2026-05-01 --to 2026-05-31 --merchant m1 > may.csv
+  $ gift audit redemptions --json --after 0000000000184213 >> all.ndjson`)
+    .action(async (flags: RedemptionFlags) => runExport(terminal, flags));
+}
+
+async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<void> {
+  const reason = reasonOf(flags.reason);
+  await withLog(terminal, async ({ events }) => {
+    const { after: asked, merchant, location, user } = flags;
+    const unknown = await unknownTo(events, flags);
+    if (unknown !== undefined) throw new CommandFailure(`--${unknown.name}: ${unknown.words}`);
+    const range = await rangeOf(events, flags, asked);
+    terminal.stderr.write(`${rangeInWords(range)}\n`);
+    const access = cliAccess(events);
+    const begun = await access.recorder.begin(access.asker, accessRequest('gift audit redemptions', { ...flags }, { personal: false, reason }));
+    const progress = progressBar(terminal.stderr, { doing: 'exporting', unit: 'records' });
+    const line = flags.json === true ? (record: RedemptionRecord): string => `${JSON.stringify(record)}\n` : (record: RedemptionRecord): string => `${csvLine(redemptionRow(record))}\n`;
+    const toTerminal = (terminal.stdout as { readonly isTTY?: boolean }).isTTY === true;
+    let count = 0;
+    let position: Position | null = range.after;
+    let complete = false;
+    let reading = true;
+    try {
+      // What is gone on with has its heading already.
+      if (flags.json !== true && asked === undefined) reading = await writeText(terminal.stdout, `${csvLine(REDEMPTION_COLUMNS)}\n`);
+      if (reading) {
+        for await (const batch of readRedemptions(events, range, { merchant, location, user }, terminal.signal)) {
+          reading = batch.records.length === 0 || (await writeText(terminal.stdout, batch.records.map(line).join('')));
+          if (!reading) break;
+          ({ position } = batch);
+          count += batch.records.length;
+          if (!toTerminal) progress(count, undefined, shareInWords(position, range.through));
+        }
+      }
+      complete = reading && !terminal.signal.aborted;
+    } finally {
+      progress.clear();
+      await begun.end(count, position, complete);
+    }
+    const done = `${count} records up to log position ${position ?? 'none'}`;
+    if (terminal.signal.aborted) throw new CommandFailure(`interrupted after ${done}; go on with --after ${position ?? '(from the beginning)'}`, EXIT.interrupted);
+    if (complete) terminal.stderr.write(`${done}\n`);
+  });
+}
+
+/** How far along the log. */
+function shareInWords(position: Position, through: Position | null): string {
+  const share = shareOf(position, through ?? undefined);
+  return share === undefined ? '' : `${Math.floor(share * 100)} % of the log`;
+}

@@ -1,0 +1,121 @@
+/** `gift parked retry` and `gift parked discard`: what `/ops/parked/{id}/retry` and `discard` do, for one or many. */
+import { Command } from 'commander';
+import { parkedEntry, parkedView, type ParkedView } from '../../audit/parkedView.js';
+import { discardParked, type ParkedOutcome, retryParked } from '../../commands/parkedWork.js';
+import { commandLineContext } from '../caller.js';
+import type { OpenedStores } from '../engines.js';
+import { withStores } from '../engines.js';
+import { neededReason, outputOptions } from '../exports.js';
+import { jsonLine } from '../output.js';
+import { refusalInWords } from '../refusals.js';
+import { CommandFailure, EXIT, type Terminal, writeLines } from '../terminal.js';
+import { filterOptions, parkedEntries, type ParkedFilter } from './list.js';
+
+interface DecideFlags extends ParkedFilter {
+  readonly all?: true;
+  readonly reason?: string;
+  readonly json?: true;
+}
+
+interface Decision {
+  readonly word: 'retry' | 'discard';
+  readonly decide: typeof retryParked;
+  readonly done: string;
+  readonly already: string;
+  /** Told in the end, where anything was recorded. */
+  readonly after: string;
+}
+
+const RETRY: Decision = {
+  word: 'retry', decide: retryParked, done: 'handed back', already: 'was handed back before',
+  after: 'a running service does it, and parks again what fails again: gift parked list',
+};
+const DISCARD: Decision = { word: 'discard', decide: discardParked, done: 'discarded', already: 'was discarded before', after: '' };
+
+/** The subcommand that hands back. */
+export function retryCommand(terminal: Terminal): Command {
+  const command = new Command('retry')
+    .summary('hand parked work back to the service')
+    .description(`Hands parked work back: a running service goes on with it from what the log and the provider say, so that nobody is charged, told or refunded twice.
+What fails again is parked again, with the count. What is handed back already stays so.`)
+    .argument('[id...]', 'ids of the parked work, or of its gift, transaction, refund or dispute')
+    .option('--all', 'all that is parked, or what --process and --step choose of it');
+  return withReason(filterOptions(command))
+    .addHelpText('after', `
+Examples:
+  $ gift parked retry 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5 --reason "the card provider is up again"
+  $ gift parked retry --all --process purchase --step charge --reason "the card provider is up again"`)
+    .action(async (ids: string[], flags: DecideFlags) => runDecision(terminal, RETRY, ids, flags));
+}
+
+/** The subcommand that discards. */
+export function discardCommand(terminal: Terminal): Command {
+  const command = new Command('discard')
+    .summary('take parked work off the list for good')
+    .description('Discards parked work: a person has seen to it, or decided that it need not be done. It stays in the log, with who and why.\n' +
+      'A message to a receiver is recorded as failed. A charge is not asked for again: its gifts stay pending. A refund or a dispute stays as it was: nothing more is given back or freed.')
+    .argument('<id...>', 'ids of the parked work, or of its gift, transaction, refund or dispute');
+  return withReason(command)
+    .addHelpText('after', `
+Example:
+  $ gift parked discard 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5 --reason "told the receiver by telephone"`)
+    .action(async (ids: string[], flags: DecideFlags) => runDecision(terminal, DISCARD, ids, flags));
+}
+
+function withReason(command: Command): Command {
+  return outputOptions(command.option('--reason <text>', 'why; kept with what is recorded'), { csv: false });
+}
+
+async function runDecision(terminal: Terminal, decision: Decision, ids: readonly string[], flags: DecideFlags): Promise<void> {
+  const reason = neededReason(flags.reason, decision.word);
+  refuseOddFlags(decision, ids, flags);
+  await withStores(terminal, async (opened) => {
+    const wanted = flags.all === true ? (await parkedEntries(opened.events, flags)).map(({ id }) => id) : ids;
+    if (wanted.length === 0) throw new CommandFailure('nothing is parked that could be retried: gift parked list --state all shows what there is');
+    const counted = { recorded: 0, failed: 0 };
+    for (const [index, id] of wanted.entries()) {
+      if (terminal.signal.aborted) throw new CommandFailure(`interrupted: ${index} of ${wanted.length} were seen to; those that are left are parked still`, EXIT.interrupted);
+      await one(terminal, opened, decision, { id, reason, alone: wanted.length === 1, json: flags.json === true }, counted);
+    }
+    if (counted.recorded > 0 && decision.after !== '') terminal.stderr.write(`${decision.after}\n`);
+    if (counted.failed > 0) throw new CommandFailure(`${counted.failed} of ${wanted.length} could not be ${decision.done}: see above`);
+  });
+}
+
+function refuseOddFlags({ word }: Decision, ids: readonly string[], { all, process, step }: DecideFlags): void {
+  if (all === true && ids.length > 0) throw new CommandFailure('give ids or --all, not both', EXIT.usage);
+  if (all !== true && (process !== undefined || step !== undefined)) throw new CommandFailure('--process and --step go with --all', EXIT.usage);
+  if (all !== true && ids.length === 0) throw new CommandFailure(`${word} wants ids, or --all`, EXIT.usage);
+}
+
+interface Wanted {
+  readonly id: string;
+  readonly reason: string;
+  /** Nothing else is wanted: what refuses it is all there is to say. */
+  readonly alone: boolean;
+  readonly json: boolean;
+}
+
+async function one(terminal: Terminal, { events, models }: OpenedStores, decision: Decision, { id, reason, alone, json }: Wanted, counted: { recorded: number; failed: number }): Promise<void> {
+  const context = commandLineContext();
+  try {
+    const outcome = await decision.decide({ events, parked: models.parked }, id, context, reason);
+    if (outcome.own !== undefined) counted.recorded++;
+    await writeLines(terminal.stdout, [json ? asJson(outcome) : inWords(decision, outcome)]);
+  } catch (error) {
+    const told = refusalInWords(error);
+    if (alone || !(told instanceof CommandFailure)) throw told;
+    counted.failed++;
+    terminal.stderr.write(`${id.slice(0, 64)}: ${told.message}\n`);
+  }
+}
+
+const viewOf = ({ id, history }: ParkedOutcome): ParkedView => parkedView(parkedEntry(id, history));
+
+/** `recorded`: whether anything was, or it stood so already. */
+const asJson = (outcome: ParkedOutcome): string => jsonLine({ ...viewOf(outcome), recorded: outcome.own !== undefined });
+
+function inWords({ done, already }: Decision, outcome: ParkedOutcome): string {
+  const { id, process, step, entity, times } = viewOf(outcome);
+  return `${id}: ${process} ${step} of ${entity} ${outcome.own === undefined ? already : done} (parked ${times} ${times === 1 ? 'time' : 'times'} in a row)`;
+}

@@ -1,0 +1,79 @@
+/** `gift parked list`: what waits for a person. */
+import { Command, Option } from 'commander';
+import { type ParkedEntry, parkedInLog, parkedView } from '../../audit/parkedView.js';
+import { PARKED_NAMES, type ParkedName, type ParkedState } from '../../domain/parked.js';
+import type { EventStore } from '../../ports/eventStore.js';
+import { withLog } from '../engines.js';
+import { outputOptions } from '../exports.js';
+import { jsonLine, printable, tableLines } from '../output.js';
+import { type Terminal, writeLines } from '../terminal.js';
+
+/** Which parked work is meant. */
+export interface ParkedFilter {
+  readonly process?: ParkedName;
+  readonly step?: string;
+  readonly state?: ParkedState | 'all';
+}
+
+interface ListFlags extends ParkedFilter {
+  readonly state: ParkedState | 'all';
+  readonly json?: true;
+}
+
+const MAX_CAUSE = 160;
+
+/** Adds `--process` and `--step`. */
+export function filterOptions(command: Command): Command {
+  return command
+    .addOption(new Option('--process <name>', 'only what this process manager gave up').choices(PARKED_NAMES))
+    .option('--step <step>', 'only this step, such as charge, issue, tell, refund');
+}
+
+/** Parked work, the oldest first, as the log tells it. @throws UnavailableError */
+export async function parkedEntries(events: EventStore, { process, step, state = 'parked' }: ParkedFilter): Promise<ParkedEntry[]> {
+  const all = await parkedInLog(events, process === undefined ? PARKED_NAMES : [process]);
+  return all.filter(({ document }) => (state === 'all' || document.state === state) && (step === undefined || document.step === step));
+}
+
+/** The subcommand. */
+export function parkedListCommand(terminal: Terminal): Command {
+  const command = new Command('list')
+    .summary('list parked work')
+    .description('Lists what waits for a person, the oldest first: what could not be done, for whom, how often it has been parked in a row, since when, and why.')
+    .addOption(new Option('--state <state>', 'how it stands').choices(['parked', 'retried', 'discarded', 'all']).default('parked'));
+  return outputOptions(filterOptions(command), { csv: false })
+    .addHelpText('after', `
+Examples:
+  $ gift parked list
+  $ gift parked list --process purchase --json
+  $ gift parked list --state all`)
+    .action(async (flags: ListFlags) => runList(terminal, flags));
+}
+
+async function runList(terminal: Terminal, flags: ListFlags): Promise<void> {
+  const entries = await withLog(terminal, async ({ events }) => parkedEntries(events, flags));
+  if (flags.json === true) return writeLines(terminal.stdout, entries.map((entry) => jsonLine(parkedView(entry))));
+  if (entries.length === 0) return writeLines(terminal.stdout, [noneOf(flags)]);
+  await writeLines(terminal.stdout, tableOf(entries, flags.state));
+}
+
+/** A process or step that nothing is parked of, or that there is not, must not pass for everything being well. */
+function noneOf({ state, process, step }: ListFlags): string {
+  if (state !== 'parked') return 'there is no such work';
+  return process === undefined && step === undefined ? 'no work waits for a person' : 'no such work waits for a person: gift parked list shows all that does';
+}
+
+function tableOf(entries: readonly ParkedEntry[], state: ListFlags['state']): string[] {
+  const rows = entries.map((entry) => {
+    const { id, process, step, entity, times, state: stands, parked_at, cause } = parkedView(entry);
+    return [id, process, step, entity, ...(state === 'all' ? [stands] : []), times, parked_at, cutShort(cause)];
+  });
+  const count = `${entries.length} ${state === 'all' ? 'in all' : state}; times are UTC; gift parked show ID shows one whole`;
+  return [...tableLines(['id', 'process', 'step', 'of', ...(state === 'all' ? ['state'] : []), 'times', 'parked at', 'cause'], rows), '', count];
+}
+
+/** A cause that fits its line. */
+function cutShort(cause: string): string {
+  const text = printable(cause);
+  return text.length <= MAX_CAUSE ? text : `${text.slice(0, MAX_CAUSE)}…`;
+}

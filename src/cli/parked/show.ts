@@ -1,0 +1,52 @@
+/** `gift parked show ID`: one piece of parked work with all that happened to it. */
+import { Command } from 'commander';
+import { HISTORY_COLUMNS, historyRows } from '../../audit/eventRows.js';
+import { type EventView, eventView } from '../../audit/eventView.js';
+import { isSettled } from '../../audit/parkedSettled.js';
+import { parkedEntry, parkedView, type ParkedView } from '../../audit/parkedView.js';
+import { findParked } from '../../commands/parkedWork.js';
+import { withStores } from '../engines.js';
+import { outputOptions } from '../exports.js';
+import { jsonLine, printable, tableLines } from '../output.js';
+import { toldRefusal } from '../refusals.js';
+import { type Terminal, writeLines } from '../terminal.js';
+
+/** The subcommand. */
+export function parkedShowCommand(terminal: Terminal): Command {
+  const command = new Command('show')
+    .summary('show one piece of parked work with its events')
+    .description('Shows parked work: each time it was parked and why, who retried or discarded it and why.')
+    .argument('<id>', 'its id, or that of its gift, transaction, refund or dispute');
+  return outputOptions(command, { csv: false })
+    .addHelpText('after', `
+Example:
+  $ gift parked show 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5`)
+    .action(async (id: string, { json }: { readonly json?: true }) => {
+      const { found, settled } = await withStores(terminal, async ({ events, models }) => {
+        const work = await findParked({ events, parked: models.parked }, id);
+        return { found: work, settled: await isSettled(events, work) };
+      }).catch(toldRefusal);
+      const view = parkedView(parkedEntry(found.id, found.history));
+      const events = found.history.map((event) => eventView(event, { personal: false }));
+      await writeLines(terminal.stdout, json === true ? [jsonLine({ ...view, settled, events })] : inWords(view, settled, events));
+    });
+}
+
+const WHAT_NEXT: Readonly<Record<ParkedView['state'], (view: ParkedView, settled: boolean) => string>> = {
+  parked: ({ id }) => `it waits for a person: gift parked retry ${id} --reason "<why>", or gift parked discard`,
+  retried: (_, settled) => (settled ? 'it is over' : 'its process manager has it again and is not through; if it fails again it is parked again'),
+  discarded: () => 'nobody will do it',
+};
+
+function inWords(view: ParkedView, settled: boolean, events: readonly EventView[]): string[] {
+  const { id, process, step, entity, transaction_id, state, cause, times } = view;
+  return [
+    `parked work ${id}: ${process} ${step} of ${entity}${entity === transaction_id ? '' : ` (transaction ${transaction_id})`}`,
+    `${state}, after being parked ${times} ${times === 1 ? 'time' : 'times'} in a row; ${WHAT_NEXT[state](view, settled)}`,
+    `cause: ${printable(cause)}`,
+    '',
+    ...tableLines(HISTORY_COLUMNS, historyRows(events)),
+    '',
+    `gift history ${transaction_id} shows all that happened around it`,
+  ];
+}

@@ -1,0 +1,75 @@
+/** `gift projections status`: how the read models and the process managers stand. */
+import { Command } from 'commander';
+import { numberOf, buildText } from '../../projections/running/builds.js';
+import { PROJECTIONS } from '../../readModels.js';
+import type { FormerStanding, ProcessStanding, ProjectionStanding, RebuildStanding, ServedStanding, Standing } from '../../standing/standing.js';
+import { standings } from '../../standing/standings.js';
+import { withStores } from '../engines.js';
+import { jsonLine, printable, tableLines } from '../output.js';
+import { type Terminal, writeLines } from '../terminal.js';
+
+/** `status`. */
+export function statusCommand(terminal: Terminal): Command {
+  return new Command('status')
+    .summary('how every read model and process manager stands')
+    .description(`Shows for every read model and process manager how far it is behind the log's end, counted in the events that concern it and in seconds, how fast it is, which
+process works on it, and what is in flight, parked or quarantined. Process managers stand at the oldest work that is still open: one buyer who has yet to prove
+who they are leaves all of them behind by everything since, and what is in flight says how little is left. It is told from the engines alone, so what is stuck
+can't look healthy. Takes two seconds.`)
+    .option('--json', 'one JSON object a line on standard output')
+    .addHelpText('after', `
+Example:
+  $ gift projections status`)
+    .action(async ({ json }: { json?: true }) => {
+      await withStores(terminal, async ({ events, store, open }) => {
+        const found = await open.add(standings({ events, store, projections: PROJECTIONS }), (one) => one.close()).look();
+        await writeLines(terminal.stdout, json === true ? found.map(jsonLine) : wordsOf(found));
+      });
+    });
+}
+
+function wordsOf(found: readonly Standing[]): string[] {
+  const models = found.filter((one): one is ProjectionStanding => one.kind === 'projection');
+  const processes = found.filter((one): one is ProcessStanding => one.kind === 'process');
+  const lag = ({ lag_events, lag_exact, lag_seconds }: Standing): [string, string] => [`${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')}`, lag_seconds === null ? '?' : `${lag_seconds.toFixed(1)} s`];
+  const holder = (one: Standing): string => one.holder ?? 'nobody';
+  return [
+    ...tableLines(
+      ['read model', 'version', 'in use', 'position', 'behind', 'for', 'events/s', 'quarantined', 'kept up to date by'],
+      models.map((one) => [one.name, versionText(one), one.in_use ? 'yes' : 'no', one.position ?? 'none', ...lag(one), one.per_second, one.quarantined, holder(one)]),
+    ),
+    '',
+    ...tableLines(
+      ['process manager', 'position', 'behind', 'for', 'events/s', 'in flight', 'parked', 'run by'],
+      processes.map((one) => [one.name, one.position ?? 'none', ...lag(one), one.per_second, one.in_flight, one.parked, holder(one)]),
+    ),
+    ...models.flatMap(({ name, rebuild }) => (rebuild === null ? [] : ['', rebuildText(name, rebuild)])),
+    ...models.flatMap((one) => (one.served === null ? [] : ['', servedText(one, one.served)])),
+    ...models.flatMap((one) => [one.former, one.former_release].flatMap((former) => (former === null ? [] : [formerText(one, former)]))),
+  ];
+}
+
+function formerText({ name, version, in_use }: ProjectionStanding, former: FormerStanding): string {
+  const own = in_use ? `gift projections rollback ${name}` : 'a process of this release that leads takes it into use again';
+  const back = former.version === version ? own : 'the release that made it takes it into use again';
+  return `${name}: ${buildText(numberOf(former))} is kept until ${former.until} (${back})`;
+}
+
+const versionText = ({ version, build }: { readonly version: number; readonly build: number }): string => (build === 0 ? `${version}` : `${version}, build ${build}`);
+
+/** What readers use until the version of this program is. That of a later release they use as long as a process of it leads; what nobody has begun to build waits for processes of the earlier one to end. */
+function servedText({ name, version, holder: builder }: ProjectionStanding, { lag_events, lag_exact, holder, ...served }: ServedStanding): string {
+  const behind = `${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')} event${lag_events === 1 ? '' : 's'} behind`;
+  const kept = holder === null ? `nobody keeps it up to date (${behind}): start a process of the release that made it beside, or wait` : `kept up to date by ${holder} (${behind})`;
+  const later = served.version > version;
+  const ends = later && holder !== null && (builder ?? holder) === holder ? 'until no process of its release leads' : `until version ${version} is built`;
+  const begins = !later && builder === null && holder !== null ? ', which begins once no process of the earlier release leads: end those' : '';
+  return printable(`${name}: readers use ${buildText(numberOf(served))} ${ends}${begins}; ${kept}`);
+}
+
+function rebuildText(name: string, { kind, state, version, build, by, at, holder, events, total, per_second, seconds_left, reason }: RebuildStanding): string {
+  const far = events === null ? '' : `, ${events.toLocaleString('en-GB')} of ${total === null ? '?' : total.toLocaleString('en-GB')} events`;
+  const pace = per_second === null ? '' : `, ${per_second.toLocaleString('en-GB')}/s${seconds_left === null ? '' : `, ${Math.ceil(seconds_left)} s left`}`;
+  const who = holder === null ? (state === 'building' ? `; nobody builds it: gift projections rebuild ${name} goes on, --abort ends it` : '; no projector runs that takes it over') : `, by ${holder}`;
+  return printable(`${name}: ${kind} to ${versionText({ version, build })} is ${state}${far}${pace}${who}; asked for by ${by} at ${at}${reason === null ? '' : `: ${reason}`}`);
+}

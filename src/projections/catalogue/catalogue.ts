@@ -1,0 +1,45 @@
+/** The read model `catalogue`: one document an entry, from which every process keeps its catalogue in memory (`view.ts`). A document's id is its stream's name. */
+import { CATALOGUE_KINDS, type CatalogueKind, type CatalogueKinds } from '../../domain/catalogue.js';
+import { type Entry, entryEventType, evolveEntry } from '../../domain/entry.js';
+import { kindOf } from '../../domain/streamName.js';
+import type { Position } from '../../ports/eventStore.js';
+import type { Projection } from '../projection.js';
+
+/** An entry of one kind. */
+export interface EntryDocument<K extends CatalogueKind> {
+  readonly entry: K;
+  /** Where it was first added: the order of imports, for ever. */
+  readonly added: Position;
+  /** Where it last changed. */
+  readonly changed: Position;
+  /** An import pruned it: nothing new may use it. Products and brands are inactive then, too. */
+  readonly retired: boolean;
+  readonly value: CatalogueKinds[K];
+}
+
+/** A document of the collection. */
+export type CatalogueDocument = { [K in CatalogueKind]: EntryDocument<K> }[CatalogueKind];
+
+const TYPES = CATALOGUE_KINDS.flatMap((kind) => [entryEventType(kind, 'Added'), entryEventType(kind, 'Changed'), entryEventType(kind, 'Retired')]);
+
+/** The fold. */
+export const catalogueProjection: Projection<CatalogueDocument> = {
+  name: 'catalogue',
+  version: 1,
+  indexes: [{ fields: ['changed'] }, { fields: ['added'] }],
+  types: TYPES,
+  documentIds: (event) => [event.stream],
+  evolve(document, event, id) {
+    const state: Entry<object> = document === undefined ? { status: 'none' } : { status: document.retired ? 'retired' : 'live', value: document.value };
+    const next = evolveEntry(state, event);
+    if (next.status === 'none') throw new Error(`${event.type} comes before anything was added to ${event.stream}`);
+    const entry = kindOf(id);
+    return {
+      entry,
+      added: document?.added ?? event.position,
+      changed: event.position,
+      retired: next.status === 'retired',
+      value: next.value,
+    } as CatalogueDocument;
+  },
+};

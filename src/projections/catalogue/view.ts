@@ -1,0 +1,129 @@
+/** Keeps the whole catalogue in memory, for commands and queries to join: each API process has its own, at most 250 ms behind the read model. */
+import type { Position } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import type { ReadModel } from '../readModel.js';
+import type { CatalogueDocument } from './catalogue.js';
+import { catalogueState } from './state.js';
+import type { Catalogue } from './wholeCatalogue.js';
+
+/** Where the present state is had. */
+export interface CatalogueView {
+  /** The present state. @throws UnavailableError before it has been loaded for the first time. */
+  current(): Catalogue;
+  close(): Promise<void>;
+}
+
+/** A view that reads when told to, beside reading by itself. */
+export interface PolledCatalogueView extends CatalogueView {
+  /** Takes in whatever the read model holds now: after waiting for it to reach a position, `current()` shows that position. @throws UnavailableError */
+  refresh(): Promise<void>;
+}
+
+/** What a view needs. */
+export interface CatalogueViewOptions {
+  readonly model: ReadModel<CatalogueDocument>;
+  /** Milliseconds between two looks at the read model; default 200. */
+  readonly pollMs?: number;
+  /** Told once of each time that the read model can't be read any more, and when it can again. */
+  readonly logger?: ViewLogger;
+}
+
+/** The part of a logger that is used. */
+export interface ViewLogger {
+  warn(details: object, message: string): void;
+  info(details: object, message: string): void;
+}
+
+const POLL_MS = 200;
+const PAGE = 1_000;
+/** Below every position. A quarantined document has no position in its body and is never asked for: it hides none of the others. */
+const BEFORE_ALL = '';
+
+/** Begins to read the read model and goes on until closed. A read model that can't be read leaves the state as it was. */
+export function openCatalogueView({ model, pollMs = POLL_MS, logger }: CatalogueViewOptions): PolledCatalogueView {
+  let state = catalogueState();
+  /** Of the documents in `state`. */
+  let edition: string | undefined;
+  let present: Catalogue | undefined;
+  /** Every document that changed up to here has been taken in. */
+  let settled: Position | undefined;
+  /** The highest change seen. Documents of a lower one may be written after it, until the projection has reached it. */
+  let seen: Position | undefined;
+  let failing = false;
+  let closed = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  const load = async (): Promise<void> => {
+    const loading = catalogueState();
+    const loaded = model.edition();
+    const [last] = await model.find({ where: { changed: { gt: BEFORE_ALL } }, sort: [['changed', -1]], limit: 1 });
+    const position = last?.body.changed;
+    const whole = position !== undefined && (await model.reached(position, 0));
+    await loading.apply(await readAfter(model, 'added', undefined));
+    state = loading;
+    present = loading.catalogue();
+    edition = loaded;
+    seen = position;
+    settled = whole ? position : undefined;
+  };
+  const update = async (): Promise<void> => {
+    const reached = seen !== undefined && seen !== settled && (await model.reached(seen, 0));
+    const upTo = seen;
+    const documents = await readAfter(model, 'changed', settled);
+    present = (await state.apply(documents)) ?? present;
+    seen = documents.at(-1)?.changed ?? seen;
+    if (reached) settled = upTo;
+  };
+
+  let running: Promise<void> = Promise.resolve();
+  /** The look that begins once the one under way has ended: one for all who ask until then, since it finds whatever is stored by now. */
+  let coming: Promise<void> | undefined;
+  const lookAfter = (before: Promise<void>): Promise<void> => {
+    const next = before.then(() => {
+      coming = undefined;
+      return closed ? undefined : present === undefined || edition !== model.edition() ? load() : update();
+    });
+    // The chain itself must go on after a failure; whoever asked for this look gets the error.
+    running = next.catch(() => undefined);
+    return next;
+  };
+  const look = (): Promise<void> => (coming ??= lookAfter(running));
+  const poll = async (): Promise<void> => {
+    try {
+      await look();
+      if (failing) logger?.info({}, 'the catalogue is read again');
+      failing = false;
+    } catch (error) {
+      // A read model that is still being built is no trouble: readiness tells of it.
+      if (present === undefined && error instanceof UnavailableError) return;
+      if (!failing) logger?.warn({ err: error }, 'the catalogue cannot be read; what is known of it stays in use');
+      failing = true;
+    } finally {
+      if (!closed) timer = setTimeout(() => void poll(), pollMs);
+    }
+  };
+  void poll();
+
+  return {
+    current() {
+      if (present === undefined) throw new UnavailableError('the catalogue has not been read yet');
+      return present;
+    },
+    refresh: look,
+    async close() {
+      closed = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}
+
+/** The documents past a position (default all), in the order of `field`; read in pages, so that no query holds the event loop. */
+async function readAfter(model: ReadModel<CatalogueDocument>, field: 'added' | 'changed', after: Position = BEFORE_ALL): Promise<CatalogueDocument[]> {
+  const documents: CatalogueDocument[] = [];
+  for (;;) {
+    const page = await model.find({ where: { [field]: { gt: documents.at(-1)?.[field] ?? after } }, sort: [[field, 1]], limit: PAGE });
+    for (const { body } of page) documents.push(body);
+    if (page.length < PAGE) return documents;
+  }
+}

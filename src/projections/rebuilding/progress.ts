@@ -1,0 +1,119 @@
+/** How far a rebuild has come: counted while it runs, and told in a record, so that it can be seen from anywhere and is known when it goes on. */
+import type { EventStore, Position } from '../../ports/eventStore.js';
+import type { ReadStore } from '../../ports/readStore.js';
+import type { Unit } from '../running/unit.js';
+import { shareOf } from './share.js';
+
+/** Rates are of the last so many ms. */
+const RATE_MS = 5_000;
+
+/** How far a rebuild has come. Events are those that the projection folds. */
+export interface RebuildProgress {
+  readonly events: number;
+  /** Of so many, as far as can be told from how much of the log has been read; `undefined` at the beginning. */
+  readonly total: number | undefined;
+  readonly perSecond: number;
+  /** At that rate; `undefined` while there is none. */
+  readonly secondsLeft: number | undefined;
+  readonly position: Position | undefined;
+}
+
+/** So many events had been folded up to a checkpoint that is stored: whoever goes on from there counts on from it. */
+interface Counted {
+  readonly events: number;
+  readonly position: Position;
+}
+
+/** What is kept of it. */
+interface Kept {
+  readonly target: number;
+  readonly progress: RebuildProgress;
+  readonly stored?: Counted | undefined;
+}
+
+const keyOf = (name: string): string => `progress/${name}`;
+
+/** Tells how far it is. @throws UnavailableError */
+export async function tellProgress({ records }: Pick<ReadStore, 'records'>, name: string, target: number, { now, stored }: Pick<ProgressCount, 'now' | 'stored'>): Promise<void> {
+  const counted = stored();
+  await records.put(keyOf(name), { target, progress: now(), ...(counted === undefined ? {} : { stored: counted }) } satisfies Kept);
+}
+
+/** What was told last of the build of that number. @throws UnavailableError */
+export async function toldProgress({ records }: Pick<ReadStore, 'records'>, name: string, target: number): Promise<Kept | undefined> {
+  const kept = (await records.get<Kept>(keyOf(name)))?.value;
+  return kept?.target === target ? kept : undefined;
+}
+
+/** Counts what a feed brings. */
+export interface ProgressCount {
+  /** What is read through it is counted. */
+  readonly counted: EventStore;
+  now(): RebuildProgress;
+  /** What of it is stored. */
+  stored(): Counted | undefined;
+}
+
+/** Begins to count, or goes on from where the unit stands. @throws UnavailableError */
+export async function progressOf({ events, store }: { readonly events: EventStore; readonly store: ReadStore }, name: string, unit: Unit): Promise<ProgressCount> {
+  const told = unit.stored === undefined ? undefined : await toldProgress(store, name, unit.projection.version);
+  let safe = told?.stored;
+  let count = await countedTo(events, unit, safe);
+  let position = unit.stored;
+  let end = await events.end();
+  let caughtUp = end === undefined || (position !== undefined && position >= end);
+  const samples: { readonly at: number; readonly count: number }[] = [{ at: performance.now(), count }];
+  /** Counts that are not yet stored, in log order. */
+  const coming: Counted[] = position === undefined ? [] : [{ events: count, position }];
+
+  const follow: EventStore['follow'] = async function* (...args) {
+    for await (const batch of events.follow(...args)) {
+      count += batch.events.length;
+      position = batch.position;
+      caughtUp = batch.caughtUp;
+      coming.push({ events: count, position });
+      settle();
+      if (end === undefined || position > end) end = position;
+      yield batch;
+    }
+  };
+
+  function settle(): void {
+    let passed = 0;
+    for (const { position: reached } of coming) {
+      if (unit.stored === undefined || reached > unit.stored) break;
+      passed++;
+    }
+    if (passed > 0) safe = coming.splice(0, passed).at(-1);
+  }
+
+  return {
+    counted: { ...events, follow },
+    stored() {
+      settle();
+      return safe;
+    },
+    now() {
+      const at = performance.now();
+      samples.push({ at, count });
+      while (samples.length > 2 && at - (samples[1]?.at ?? at) > RATE_MS) samples.shift();
+      const first = samples[0] ?? { at, count };
+      const perSecond = at === first.at ? 0 : ((count - first.count) / (at - first.at)) * 1_000;
+      const share = shareOf(position, end);
+      const total = caughtUp ? count : share === undefined || share === 0 ? undefined : Math.max(count, Math.round(count / share));
+      const secondsLeft = total === undefined || perSecond === 0 ? undefined : (total - count) / perSecond;
+      return { events: count, total, perSecond, secondsLeft, position };
+    },
+  };
+}
+
+/** How many events the unit has stored: those that were told of, and the few that were stored after that. */
+async function countedTo(events: EventStore, { stored, projection: { types } }: Unit, told: Counted | undefined): Promise<number> {
+  let count = told?.events ?? 0;
+  if (stored === undefined || (told !== undefined && told.position >= stored)) return count;
+  for await (const batch of events.readAll(told?.position, { types })) {
+    for (const { position } of batch.events) if (position <= stored) count += 1;
+    if (batch.position >= stored) break;
+  }
+  return count;
+}

@@ -1,0 +1,55 @@
+/** Carries out the rebuilds that were asked for without anybody who builds them (`POST /ops/projections/{name}/rebuild`): in any process with the role projector. */
+import { pause } from '../../async/pause.js';
+import { UnavailableError } from '../../ports/unavailable.js';
+import type { Projection } from '../projection.js';
+import { REBUILDS, sameVersion, type Rebuild } from '../running/builds.js';
+import { considerate } from '../running/pace.js';
+import { LeaseLostError } from '../running/writer.js';
+import { build, RebuildRefusedError, seizeBuilding, type RebuildDeps } from './rebuild.js';
+
+/** How often it looks for what was asked, in ms. */
+const LOOK_MS = 1_000;
+
+/** Starts looking. @returns stops: what was begun is gone on with by another process, or later. */
+export function startRebuilder(deps: RebuildDeps & { readonly projections: readonly Projection[] }): { close(): Promise<void> } {
+  const { store, projections, logger } = deps;
+  const closing = new AbortController();
+  const { signal } = closing;
+
+  async function look(): Promise<void> {
+    for (const { key, value: rebuild } of await store.records.list<Rebuild>(REBUILDS)) {
+      const name = key.slice(REBUILDS.length);
+      const projection = projections.find((one) => one.name === name && sameVersion(one.version, rebuild.target));
+      if (projection !== undefined && rebuild.state === 'building' && !rebuild.attended && !signal.aborted) await carryOn(projection, rebuild);
+    }
+  }
+
+  async function carryOn(projection: Projection, { target }: Rebuild): Promise<void> {
+    const lease = await seizeBuilding(deps, projection.name, signal);
+    if (lease === undefined) return;
+    try {
+      logger.info({ projection: projection.name, build: target }, 'rebuilding');
+      const outcome = await build(deps, projection, target, lease, { pace: considerate(store.records), signal });
+      logger.info({ projection: projection.name, build: target, outcome }, 'rebuilding ended');
+    } finally {
+      await lease.release();
+    }
+  }
+
+  const running = (async () => {
+    while (!signal.aborted) {
+      await look().catch((error: unknown) => {
+        // Another process builds it, or goes on with it.
+        if (error instanceof RebuildRefusedError || error instanceof LeaseLostError || signal.aborted) return;
+        logger[error instanceof UnavailableError ? 'warn' : 'error']({ err: error }, 'rebuilding failed, trying on');
+      });
+      await pause(LOOK_MS, signal);
+    }
+  })();
+  return {
+    async close() {
+      closing.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,35 @@
+/** Documents stored lately, so that later events of them need no read. Two generations: when the young one is full, the old one is let go. */
+import type { StoredDocument } from '../../ports/readStore.js';
+
+/** Up to so many documents are added one by one; more are taken over as they are, so that nobody waits for it. */
+const FEW = 1_000;
+
+/** A bounded memory of documents by id. */
+export interface DocumentCache {
+  get(id: string): StoredDocument | undefined;
+  /** Keeps these documents, in place of earlier states of them. The map is the cache's from then on. */
+  keep(documents: Map<string, StoredDocument>): void;
+  /** Lets go of everything. */
+  clear(): void;
+}
+
+/** A cache whose generations end at `generation` documents, or with what was kept at once. */
+export function documentCache(generation: number): DocumentCache {
+  let young = new Map<string, StoredDocument>();
+  let old = new Map<string, StoredDocument>();
+  return {
+    get: (id) => young.get(id) ?? old.get(id),
+    keep(documents) {
+      if (documents.size > FEW || young.size + documents.size > generation) {
+        old = young;
+        young = documents;
+      } else {
+        for (const [id, document] of documents) young.set(id, document);
+      }
+    },
+    clear() {
+      young = new Map();
+      old = new Map();
+    },
+  };
+}

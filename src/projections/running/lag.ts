@@ -1,0 +1,50 @@
+/** How far behind the log's end something is that folds it: measured against the end as it is now, so that what is stuck can't look healthy. */
+import type { EventStore, Position } from '../../ports/eventStore.js';
+
+/** What waits to be folded. */
+export interface Lag {
+  /** Events of the given types that wait; at most `LagOptions.count` are counted. */
+  readonly events: number;
+  /** Age of the oldest of them, seconds; 0: none waits; `undefined`: none was found before time ran out. */
+  readonly seconds: number | undefined;
+  /** False: time ran out before the log's end was reached, so there may be more. */
+  readonly whole: boolean;
+}
+
+/** Bounds of a measurement. */
+export interface LagOptions {
+  /** Stop counting here; default 10,000. */
+  readonly count?: number;
+  /** Stop looking after so long, milliseconds; default 200. */
+  readonly withinMs?: number;
+  /** Milliseconds since the epoch; default the system's clock. */
+  readonly now?: () => number;
+}
+
+const COUNT = 10_000;
+const WITHIN_MS = 200;
+const BATCH = 1_000;
+
+/** Measures what waits behind `position` (`undefined`: everything). Costs one look at the log's end where nothing does. @throws UnavailableError */
+export async function lagBehind(events: EventStore, position: Position | undefined, types: readonly string[], options: LagOptions = {}): Promise<Lag> {
+  const { count = COUNT, withinMs = WITHIN_MS, now = Date.now } = options;
+  const end = await events.end();
+  if (end === undefined || (position !== undefined && position >= end)) return { events: 0, seconds: 0, whole: true };
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), withinMs);
+  let waiting = 0;
+  let oldest: number | undefined;
+  let whole = false;
+  try {
+    for await (const batch of events.readAll(position, { types }, { batchSize: BATCH, signal: late.signal })) {
+      oldest ??= batch.events[0] === undefined ? undefined : Date.parse(batch.events[0].at);
+      waiting += batch.events.length;
+      whole = batch.caughtUp;
+      if (whole || waiting >= count) break;
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+  const seconds = oldest === undefined ? (whole ? 0 : undefined) : Math.max(0, (now() - oldest) / 1000);
+  return { events: Math.min(waiting, count), seconds, whole };
+}
