@@ -15,7 +15,7 @@ export function answerOf(reply: { readonly status: number; readonly text: string
 }
 
 /** Words that tell of the inside: stacks, paths, statements, names of parts. */
-const INSIDE = /\bat [^"]*:\d+:\d+|node_modules|\/(?:work|src|dist|tmp|home|usr)\/|\.[jt]s:\d+|SQLITE|sqlite|\b(?:SELECT|INSERT INTO|UPDATE|DELETE FROM)\b|TypeError|RangeError|SyntaxError|Cannot read prop|is not a function|ENOENT|ECONN/;
+const INSIDE = /\bat [^"]*(?:node:|file:|<anonymous>)|node_modules|\/(?:work|src|dist|tmp|home|usr)\/|\.[jt]s:\d+|SQLITE|sqlite|\b(?:SELECT|INSERT INTO|UPDATE|DELETE FROM)\b|TypeError|RangeError|SyntaxError|Cannot read prop|is not a function|ENOENT|ECONN/;
 
 /** Conflicts that end by themselves: callers are told when to ask again. */
 export const PASSING: ReadonlySet<string> = new Set(['Request in progress.', 'the receiver is still being told.', 'transaction is not settled yet.']);
