@@ -150,6 +150,7 @@ test('what can not be done says why, and nothing is shown', async () => {
   for (const [args, code, err] of [
     [['redemptions', '--from', 'soon'], 2, /"soon" is not a time/],
     [['redemptions', '--from', '2026-05-04', '--to', '2026-05-03'], 2, /from \(2026-05-03T23:00:00.000Z\) is later than to/],
+    [['redemptions', '--after', '12'], 2, /after must be a position of this log, such as \d+/],
     [['redemptions', '--after', '0'], 2, /after must be a position of this log, such as \d+/],
     [['redemptions', '--after', 'x'], 2, /after must be a position/],
     [['redemptions', '--after', '9'.repeat(16)], 2, /after must be a position of this log, such as \d+/],

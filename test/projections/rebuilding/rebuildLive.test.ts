@@ -304,7 +304,28 @@ test('a build that readers leave while it is still behind does not come back onc
   assert.is((await store.get<GiftDocument>(buildCollection(target), gift))?.body.claimed_by, 'last');
 }));
 
-test('a rebuild that can not be taken over disturbs nobody, and is tried again, however slowly the others are written meanwhile', installed(async ({ events, store, project }) => {
+test('a rebuild that can not be taken over disturbs nobody, and is tried again', installed(async ({ events, store, project }) => {
+  await buy(events);
+  const first = await project();
+  await settled(first, events);
+  await first.close();
+  const { target } = await rebuild(depsFor(events, store));
+  let failures = 0;
+  const refusing: ReadStore = {
+    ...store,
+    ensure: async (collection, options) => {
+      if (collection.version === target && failures++ === 0) throw new Error('no room for an index');
+      return store.ensure(collection, options);
+    },
+  };
+  await project({ store: refusing, logger: silent });
+  const { position } = await buy(events);
+  assert.ok(await store.reached(`gifts@${gifts.version}`, position, 20_000));
+  await until(() => failures > 0);
+  await inUse(store, target);
+}));
+
+test('a rebuild that can not be caught up is taken over again, however slowly the others are written meanwhile', installed(async ({ events, store, project }) => {
   await buy(events);
   const first = await project();
   await settled(first, events);
