@@ -83,9 +83,15 @@ function asksOf(gift: readonly Placed<GiftEvent>[], notification: readonly Place
   return [...own, ...requested].sort((one, other) => (one.position < other.position ? -1 : 1));
 }
 
-/** By number: what each telling answers; without its attempt once it is over. */
-function answersTo(asks: readonly Ask[], notification: readonly Placed<NotificationEvent>[]): Map<number, { readonly ask: Ask; readonly attempt?: Attempt }> {
-  const tellings = new Map<number, { readonly ask: Ask; readonly attempt?: Attempt }>();
+/** What a telling answers; without its attempt once it is over. */
+interface Answer {
+  readonly ask: Ask;
+  readonly attempt?: Attempt;
+}
+
+/** By number. */
+function answersTo(asks: readonly Ask[], notification: readonly Placed<NotificationEvent>[]): Map<number, Answer> {
+  const tellings = new Map<number, Answer>();
   for (const event of notification) {
     if (event.type === 'NotificationRequested' || event.type === 'NotificationUndelivered') continue;
     const { attempt: number = 1, asked_by } = event.data;

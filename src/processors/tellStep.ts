@@ -60,8 +60,8 @@ export interface FirstTelling extends Omit<Telling, 'attempt' | 'askedBy' | 'rec
 export async function tell(deps: TellDeps, { giftId, work, purchase }: FirstTelling, memory: TellMemory): Promise<void> {
   const cancelled = work.cancelled === true || (work.together === true && (await deps.events.read(giftStream(giftId))).some(({ type }) => type === 'GiftCancelled'));
   const telling: Telling = { giftId, attempt: 1, receiver: purchase.receivers[work.index] ?? {}, purchase, ...(cancelled ? { stopped: CANCELLED } : {}) };
-  // Whether somebody has begun meanwhile its stream says, which must have no event.
-  if (work.stage === 'due' && (await begin(deps, telling, memory, 'none', work.last)) === 'done') return;
+  // Whether it was begun here memory says; whether by somebody else its stream, which must have no event.
+  if (work.stage === 'due' && memory.unsent === undefined && (await begin(deps, telling, memory, 'none', work.last)) === 'done') return;
   const history = await deps.events.read(notificationStream(giftId));
   const last = history.at(-1);
   const state = fold(notificationAggregate, history);

@@ -161,8 +161,8 @@ export async function lead(options: LeadOptions): Promise<void> {
   async function between(): Promise<void> {
     together.push(...arriving.splice(0));
     for (const unit of leaving) {
-      if (together.includes(unit)) together.splice(together.indexOf(unit), 1);
-      if (units.includes(unit)) units.splice(units.indexOf(unit), 1);
+      takeOut(together, unit);
+      takeOut(units, unit);
       leaving.delete(unit);
       changed();
     }
@@ -213,7 +213,7 @@ export async function lead(options: LeadOptions): Promise<void> {
       logger.warn({ err: error, projection: name, retryMs: JOIN_AGAIN_MS }, 'projector: a rebuild could not be taken over yet');
       await pause(JOIN_AGAIN_MS, until);
       // At once: it never came to the others, and what it had in memory is void, so that the next attempt must not find it here.
-      if (entry.unit !== undefined && units.includes(entry.unit)) units.splice(units.indexOf(entry.unit), 1);
+      if (entry.unit !== undefined) takeOut(units, entry.unit);
       changed();
       joining.delete(name);
     }
@@ -311,4 +311,9 @@ export async function lead(options: LeadOptions): Promise<void> {
   beginBeside(() => keepTogether(first));
   while (background.size > 0) await Promise.all(background);
   if (failure !== undefined) throw failure.error;
+}
+
+function takeOut(units: Unit[], unit: Unit): void {
+  const at = units.indexOf(unit);
+  if (at !== -1) units.splice(at, 1);
 }
