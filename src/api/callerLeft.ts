@@ -32,3 +32,9 @@ export function callerLeft(response: ServerResponse): AbortSignal {
   }
   return leaving.signal;
 }
+
+/** Whether an answer that broke off did so since its caller went, not by a fault of ours. Faults of engines are told as UnavailableError; a connection's own name a system call. */
+export function brokenByCaller(error: object): boolean {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  return error instanceof CallerLeftError || code === 'ERR_STREAM_PREMATURE_CLOSE' || (syscall !== undefined && (code === 'ECONNRESET' || code === 'EPIPE'));
+}

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
 import { tracingOn } from '../tracing/spans.js';
-import { CALLER_LEFT, CallerLeftError } from './callerLeft.js';
+import { CALLER_LEFT, CallerLeftError, brokenByCaller } from './callerLeft.js';
 import { HttpError, answerOf } from './errors.js';
 import { type PipelineDeps, allowOf, serve } from './pipeline.js';
 import { requestSpan } from './requestSpan.js';
@@ -54,11 +54,14 @@ export function application(logger: Logger, middlewares: readonly Middleware[], 
   app.use(unmatched(router));
   // Koa prints to the console what escapes a response that has begun; here it goes to the log.
   const told = new WeakSet<object>();
-  app.on('error', (error: object) => {
+  app.on('error', (error: object, ctx: Context) => {
     // By Koa and by the response's own stream.
     if (told.has(error)) return;
     told.add(error);
-    logger.warn({ err: error }, 'a response could not be sent whole');
+    const { requestId: req } = ctx.state as RequestState;
+    // Any caller could fill the log with warnings that nobody has to see to.
+    if (brokenByCaller(error)) logger.info({ req }, 'a caller left before all of the response was sent');
+    else logger.warn({ req, err: error }, 'a response could not be sent whole');
   });
   return app;
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import pino from 'pino';
 import { suite } from 'uvu';
@@ -432,6 +433,36 @@ test('a caller taken to have left gets nothing, and does not wait for it: the co
   } finally {
     await listener.close();
   }
+});
+
+test('a response that breaks off is a warning where the service is at fault, not where its caller leaves', async () => {
+  const lines: Json[] = [];
+  const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const told = async (body: Readable | string, fault?: Error): Promise<string> => {
+    const listener = await listen(0, '127.0.0.1', unexpected);
+    try {
+      listener.serve(application(logger, [(ctx) => void (ctx.body = body)]).callback());
+      const socket = connect(listener.port, '127.0.0.1');
+      socket.on('error', () => undefined).write(requestText('GET', '/', { 'X-Request-Id': 'mine' }));
+      await once(socket, 'data');
+      if (fault === undefined) socket.resetAndDestroy();
+      else (body as Readable).destroy(fault);
+      const { level, req, msg } = await eventually(() => lines.find((line) => line.msg !== 'request'));
+      lines.length = 0;
+      return `${level} ${req} ${msg}`;
+    } finally {
+      await listener.close();
+    }
+  };
+  // More than the connection takes at once.
+  assert.equal(await told('x'.repeat(20_000_000)), '30 mine a caller left before all of the response was sent');
+  const begun = (): Readable => {
+    const body = new Readable({ read: () => undefined });
+    body.push('begun');
+    return body;
+  };
+  assert.equal(await told(begun()), '30 mine a caller left before all of the response was sent');
+  assert.equal(await told(begun(), new Error('read ECONNRESET')), '40 mine a response could not be sent whole');
 });
 
 test('every error has its status and message', () => {
