@@ -299,10 +299,13 @@ test('signed, and no sense in it: refused; foreign, or not for us: ignored, so t
     '[]',
     {},
     { ...stripeMessage('charge.refunded', {}), data: 7 },
+    { ...stripeMessage('customer.created', {}), data: {} },
+    { ...stripeMessage('customer.created', { id: 'cus_1' }), id: undefined },
     stripeMessage('charge.refunded', {}),
     stripeMessage('charge.refunded', { payment_intent: 'pi', amount_refunded: '5' }),
     stripeMessage('payment_intent.succeeded', { id: 'pi' }),
     stripeMessage('charge.dispute.created', { id: 7 }),
+    stripeMessage('refund.failed', { id: 're', payment_intent: 'pi' }),
   ];
   for (const one of nonsense) refused(await send(signed(one, SECRET)), 400, 'Invalid event.');
   const foreign = [

@@ -21,6 +21,7 @@ const cases: [what: string, trusted: string[], peer: string | undefined, forward
   ['IPv4-mapped peers', PROXIES, '::ffff:10.1.2.3', '::ffff:198.51.100.1', '198.51.100.1'],
   ['IPv4-mapped networks', PROXIES, '172.16.5.5', '198.51.100.1', '198.51.100.1'],
   ['a network wider than all IPv4-mapped addresses trusts none of them', ['::ffff:0.0.0.0/64'], '203.0.113.7', '198.51.100.1', '203.0.113.7'],
+  ['all IPv4-mapped addresses as one network', ['::ffff:0.0.0.0/96'], '203.0.113.7', '198.51.100.1', '198.51.100.1'],
   ['IPv6', PROXIES, '2001:db8:1::5', '2001:DB8:0:0::9', '2001:db8::9'],
   ['ports', PROXIES, '10.1.2.3', '[2001:db8:2::9]:443, 10.0.0.9:1234', '2001:db8:2::9'],
   ['a zone', PROXIES, 'fe80::1%eth0', undefined, 'fe80::1'],

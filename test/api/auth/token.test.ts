@@ -257,7 +257,7 @@ test('each route takes the callers it says', async ({ here }) => {
   assert.equal([await here.opens(user, 'any'), await here.opens(user, 'user'), await here.opens(client, 'any')], [200, 200, 200]);
   refused(await send(here.server, 'GET', '/api/v2/user', { Authorization: `Bearer ${client}` }), 403, 'Forbidden.');
   assert.is(await here.opens(undefined, 'none'), 200);
-  const bad = [undefined, '', 'x', `Basic ${user}`, user, `Bearer`, `Bearer  `, `Bearer ${user}x`, `Bearer ${user} ${user}`, `Bearer ey`, `Token ${user}`];
+  const bad = [undefined, '', 'x', `Basic ${user}`, user, `Bearer`, `Bearer  `, `Bearer ${user}x`, `Bearer ${user} ${user}`, `Bearer ey`, `Token ${user}`, `Token bearer ${user}`];
   for (const Authorization of bad) {
     failed(await send(here.server, 'GET', '/api/v2/any', Authorization === undefined ? {} : { Authorization }));
   }

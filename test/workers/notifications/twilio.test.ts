@@ -236,6 +236,9 @@ test('asks to be told what becomes of messages, and believes what it is told', a
   const request = ask();
   const sent = await sms.send(request);
   assert.is(new URLSearchParams(server.asked.at(-1)?.body).get('StatusCallback'), `https://gift.test/webhooks/twilio?gift=${request.gift_id}`);
+  const again = { ...request, attempt: 2 };
+  await sms.send(again);
+  assert.is(new URLSearchParams(server.asked.at(-1)?.body).get('StatusCallback'), `https://gift.test/webhooks/twilio?gift=${request.gift_id}&attempt=2`, 'what becomes of a later telling is that one\'s');
   const ledger = await openLedger(records, () => now, logger);
   const failed = { outcome: 'failed', cause: 'not delivered (Twilio 30005)', simulated: false } as const;
   await ledger.learn(request.gift_id, { outcome: 'sent', provider: 'twilio', message_id: 'another', simulated: false });
