@@ -134,8 +134,8 @@ export function sessions(options: { records: Records; tokens: AccessTokens; hash
           cache.forget(key);
           record = await cache.load(key);
         }
-        const session = record?.value;
-        if (record === undefined || session === undefined || !mayAct(session, claims)) return undefined;
+        if (record === undefined || !mayAct(record.value, claims)) return undefined;
+        const session = record.value;
         if (!useMatters(session, claims.pair, now())) return session;
         const used = { ...session, used: true };
         if (await store(claims.sessionId, used, record.version)) return used;

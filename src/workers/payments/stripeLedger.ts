@@ -32,7 +32,7 @@ export function stripeLedger(settings: StripeSettings): PaymentLedger {
   async function* pages<T extends { readonly id: string }>(list: (params: Stripe.PaginationParams) => Promise<Stripe.ApiList<T>>): AsyncGenerator<readonly T[]> {
     for (let after: string | undefined; ; ) {
       const page = pageIn(await call(() => list({ limit: PAGE, ...(after === undefined ? {} : { starting_after: after }) })));
-      if (page.data.length > 0) yield page.data;
+      yield page.data;
       after = page.data.at(-1)?.id;
       if (!page.has_more || after === undefined) return;
     }
