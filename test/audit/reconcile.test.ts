@@ -243,8 +243,12 @@ test('Stripe\'s list, page by page, as the log says; then with everything that c
     });
     assert.ok(stripe.asked.some(({ path, query }) => path === '/v1/charges' && query.has('starting_after')), 'more than a page');
     const ledger = stripeLedger(settings);
-    const listed: LedgerEntry[] = [];
-    for await (const page of ledger.list(from, Date.now() + 1_000)) listed.push(...page);
+    const list = async (): Promise<LedgerEntry[]> => {
+      const all: LedgerEntry[] = [];
+      for await (const page of ledger.list(from, Date.now() + 1_000)) all.push(...page);
+      return all;
+    };
+    const listed = await list();
     for (const kind of ['charge', 'refund'] as const) {
       const one = listed.find((each) => each.kind === kind && each.moved);
       assert.ok(one !== undefined);
@@ -257,6 +261,7 @@ test('Stripe\'s list, page by page, as the log says; then with everything that c
     const [refund] = stripe.refunds;
     if (refund === undefined) throw new Error('no refund');
     stripe.refunds.push({ ...refund, id: 're_byhand', payment_intent: byHand.id, metadata: {} });
+    assert.is((await list()).find(({ id }) => id === 're_byhand')?.transactionId, byHand.metadata['transaction_id'], 'what was given back by hand is its payment\'s');
     const [, undelivered] = stripe.refunds;
     if (undelivered === undefined) throw new Error('no second refund');
     for (const one of [refund, undelivered]) one.status = 'failed';

@@ -25,10 +25,11 @@ test('an export is recorded before it begins and when it ends, once', async () =
   const begun = await accessRecorder(events, () => NOW).begin({ by: { user: 'cli:x@y' } }, REQUEST);
   const first = events.log[0] as RecordedEvent;
   assert.is(first.type, 'ExportBegun');
+  const { export_id } = first.data as { export_id: string };
+  assert.equal(first.data, { ...REQUEST, export_id });
   await begun.end(12, '0000000000000005', false);
   await begun.end(13, null, true);
   assert.is(events.log.length, 2);
-  const { export_id } = first.data as { export_id: string };
   assert.equal(events.log[1]?.data, { export_id, count: 12, position: '0000000000000005', complete: false });
   assert.is(events.log[1]?.metadata.correlationId, first.metadata.correlationId);
 });

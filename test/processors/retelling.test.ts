@@ -66,12 +66,14 @@ test('a resend tells once more for each time it is asked for, with its number', 
 });
 
 test('whoever is still being told is not told again', async ({ house }) => {
-  const { giftIds: [giftId = '', shared = ''] } = await house.buy([phone(1), {}]);
+  const { phone_number } = phone(1);
+  const { giftIds: [giftId = '', shared = ''] } = await house.buy([{ phone_number, phone_hash: desk(house).hash('phone', phone_number) }, {}]);
   await refused(resendGift(desk(house), giftId, context(), 'x'), 'gift_not_found');
   const processors = house.process({ bus: watched(house.bus, [], (subject) => (subject.startsWith('notifications') ? Promise.reject(new UnavailableError('down')) : undefined)) });
   await house.until(async () => (await house.types(`notification-${giftId}`)).length === 1 && (await house.types(`gift-${shared}`)).length === 1);
   await refused(resendGift(desk(house), giftId, context(), 'x'), 'gift_being_told');
   await refused(reassignGift(desk(house), giftId, context(), { phone_number: '+447700900002' }, 'x'), 'gift_being_told');
+  assert.equal((await reassignGift(desk(house), giftId, context(), { phone_number }, 'x')).own, [], 'theirs already: nothing changes for whoever is being told');
   await refused(resendGift(desk(house), shared, context(), 'x'), 'gift_has_no_receiver');
   await processors.close();
   house.process();

@@ -139,6 +139,7 @@ test('hashes of other systems are taken as they are', async () => {
 test('every fault is told at once, in the order of the file, each entry\'s own beside those of what it refers to', async () => {
   const faults = await faultsOf(fileWith((file) => {
     Object.assign(file['products']![0]!, { brand_id: 'b9', sale_price: -1, colour: 'red' });
+    file['products']![1]!['valid_days'] = 0;
     Object.assign(file['users']![0]!, { phone_number: '1', merchant_id: 'm9' });
     file['colours'] = [];
   }));
@@ -147,6 +148,7 @@ test('every fault is told at once, in the order of the file, each entry\'s own b
     'products[0].colour: unknown field',
     'products[0].sale_price: must be at least 0',
     'products[0].brand_id: no such brand "b9"',
+    'products[1].valid_days: must be at least 1',
     'users[0].merchant_id: no such merchant "m9"',
     'users[0].phone_number: is not a valid phone number',
   ]);
