@@ -305,6 +305,7 @@ test('signed, and no sense in it: refused; foreign, or not for us: ignored, so t
     stripeMessage('charge.refunded', { payment_intent: 'pi', amount_refunded: '5' }),
     stripeMessage('payment_intent.succeeded', { id: 'pi' }),
     stripeMessage('charge.dispute.created', { id: 7 }),
+    stripeMessage('charge.dispute.closed', { id: 'dp', amount: 5, reason: 'general', status: 'won' }),
     stripeMessage('refund.failed', { id: 're', payment_intent: 'pi' }),
   ];
   for (const one of nonsense) refused(await send(signed(one, SECRET)), 400, 'Invalid event.');

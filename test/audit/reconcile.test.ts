@@ -252,6 +252,7 @@ test('Stripe\'s list, page by page, as the log says; then with everything that c
     for (const kind of ['charge', 'refund'] as const) {
       const one = listed.find((each) => each.kind === kind && each.moved);
       assert.ok(one !== undefined);
+      assert.is(one.status, 'succeeded');
       assert.equal(await ledger.find(kind, one.id, one.transactionId ?? ''), one, 'asked for by its id it is what the list says');
     }
 
