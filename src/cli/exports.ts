@@ -47,7 +47,7 @@ export function neededReason(reason: string | undefined, what: string): string {
 
 /** Adds `--json`, and `--csv` where the command has rows. */
 export function outputOptions(command: Command, { csv }: { csv: boolean }): Command {
-  command.addOption(new Option('--json', 'one JSON object a line on standard output, and nothing else').conflicts(csv ? ['csv'] : []));
+  command.addOption(new Option('--json', 'one JSON object a line on standard output, and nothing else').conflicts('csv'));
   return csv ? command.option('--csv', 'CSV with a heading on standard output, and nothing else') : command;
 }
 

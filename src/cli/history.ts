@@ -66,8 +66,10 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
     if (found === undefined) throw new CommandFailure(`nothing is known of ${JSON.stringify(gift.slice(0, 64))}: give a gift's id or shortcode, a redemption's id or a transaction's`);
     const access = cliAccess(events);
     const seen = async (count: number): Promise<void> => {
-      const { timeZone: _, ...asked } = { gift, ...flags };
-      await access.recorder.seen(access.asker, accessRequest('gift history', asked, sight), count);
+      // Events are shown in UTC: the zone says something only of the time asked for.
+      const { timeZone, ...asked } = flags;
+      const request = { gift, ...asked, ...(time === undefined ? {} : { timeZone }) };
+      await access.recorder.seen(access.asker, accessRequest('gift history', request, sight), count);
     };
     if (time !== undefined) return showThen(terminal, { deps, opened, found, time, flags, personal: sight.personal, seen });
     const views = (await giftHistory(deps, found)).map((event) => eventView(event, sight));
