@@ -119,6 +119,10 @@ test('devices that are gone: the others are told; nobody left fails with the cau
   assert.equal(await push.send(request), failed);
   assert.equal(await push.lookUp(about(request)), failed);
   assert.is(server.messages.length, 1);
+  // Of a token that never was one FCM also says which field it stands in.
+  const details = [{ errorCode: 'INVALID_ARGUMENT' }, { fieldViolations: [{ field: 'message.token', description: 'Invalid registration token' }] }];
+  once(server, { kind: 'answer', answer: { status: 400, body: { error: { status: 'INVALID_ARGUMENT', details } } } });
+  assert.equal(await push.send(ask(['garbled-1'])), { outcome: 'failed', cause: 'invalid device token (FCM INVALID_ARGUMENT)', simulated: false });
 });
 
 test('what cannot be told now is told later; a device that was told is enough', async ({ server, push }) => {

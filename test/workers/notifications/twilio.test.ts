@@ -251,6 +251,10 @@ test('asks to be told what becomes of messages, and believes what it is told', a
   await rejects((await impatient(server, records)).send(other), TroubleError, /did not answer/);
   await ledger.learn(other.gift_id, { outcome: 'sent', provider: 'twilio', message_id: 'SM1', simulated: false });
   assert.equal(await sms.lookUp(about(other)), { outcome: 'sent', provider: 'twilio', message_id: 'SM1', simulated: false });
+  const refused = ask('+15005550007');
+  await rejects(sms.send(refused), RefusedError, /refuses the request/);
+  await ledger.learn(refused.gift_id, failed);
+  assert.equal(await ledger.once(refused.gift_id, '', () => Promise.reject(new Error('sent again')), () => true), failed, 'on a claim that was given up too');
   const lost = ask();
   await ledger.learn(lost.gift_id, failed);
   assert.equal(await sms.lookUp(about(lost)), failed, 'without a claim too');
