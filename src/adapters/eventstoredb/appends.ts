@@ -12,6 +12,11 @@ export interface AppendTarget {
   readonly reads: Reads;
 }
 
+/** A target that may be sealed. */
+interface Guarded extends AppendTarget {
+  readonly refuseWhenSealed: () => Promise<void>;
+}
+
 /** As the port's `append`, once. */
 export type Append = (stream: string, events: readonly EncodedEvent[], expected: ExpectedRevision) => Promise<Appended>;
 
@@ -19,7 +24,18 @@ export type Append = (stream: string, events: readonly EncodedEvent[], expected:
  * Appends that begin with the same event go one after the other: the server drops a repeat that comes before the first is replicated, and tells of that only after
  * 2 s. (From another process it is dropped all the same, and tried again.)
  */
-export function appendsTo(target: AppendTarget): Append {
+export function appendsTo({ appender, reads }: AppendTarget, refuseWhenSealed: () => Promise<void>): Append {
+  const target: Guarded = {
+    reads,
+    refuseWhenSealed,
+    appender: {
+      // Only now: who waits for another, or looks for ids first, may do so for longer than an answer about the seal is good for.
+      async send(...append) {
+        await refuseWhenSealed();
+        return appender.send(...append);
+      },
+    },
+  };
   const running = new Map<string, Promise<unknown>>();
   return async (stream, events, expected) => {
     const { id } = events[0]!;
@@ -37,9 +53,9 @@ export function appendsTo(target: AppendTarget): Append {
 
 /**
  * One try of an append; another with the same events and expectation is safe, whatever became of this one.
- * @throws ConflictError when other events stand where these were to; EventTooLargeError, StreamDeletedError, UnavailableError
+ * @throws LogSealedError; ConflictError when other events stand where these were to; EventTooLargeError, StreamDeletedError, UnavailableError
  */
-async function appendOnce(target: AppendTarget, stream: string, events: readonly EncodedEvent[], expected: ExpectedRevision): Promise<Appended> {
+async function appendOnce(target: Guarded, stream: string, events: readonly EncodedEvent[], expected: ExpectedRevision): Promise<Appended> {
   if (expected === 'any') return appendAnywhere(target, stream, events);
   const { appender, reads } = target;
   const answer = await appender.send(stream, events, expected);
@@ -52,7 +68,8 @@ async function appendOnce(target: AppendTarget, stream: string, events: readonly
 }
 
 /** The server recognises such a repeat only while it remembers the ids: not after a restart. So they are looked for in the stream first. */
-async function appendAnywhere({ appender, reads }: AppendTarget, stream: string, events: readonly EncodedEvent[]): Promise<Appended> {
+async function appendAnywhere({ appender, reads, refuseWhenSealed }: Guarded, stream: string, events: readonly EncodedEvent[]): Promise<Appended> {
+  await refuseWhenSealed();
   const ids = idsOf(events);
   const place = await reads.revisionOf(stream, ids[0]!);
   const standing = place === undefined ? undefined : await reads.standing(stream, ids, place);

@@ -39,8 +39,8 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
   const pool = poolOf(url);
   const reads = openReads(pool.main, timeoutMs);
   const appender = openAppender(pool.main, timeoutMs);
-  const appendOnce = appendsTo({ appender, reads });
   const seal = openSeal({ appender, reads }, timeoutMs);
+  const appendOnce = appendsTo({ appender, reads }, seal.refuseWhenSealed);
   const ending = new AbortController();
   const appending = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
@@ -98,16 +98,11 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
     async append(stream, events, expected) {
       refuseWhenClosed();
       const encoded = encodedAll(events);
-      const appended = withRetries(async () => {
-        await seal.refuseWhenSealed();
-        return appendOnce(stream, encoded, expected);
-      }, () => closing !== undefined);
-      return finished(appended);
+      return finished(withRetries(async () => appendOnce(stream, encoded, expected), () => closing !== undefined));
     },
 
     async appendInOrder(appends) {
       refuseWhenClosed();
-      await seal.refuseWhenSealed();
       await finished(appendGroups(appends, ({ events }) => encodedAll(events), appendOnce));
     },
 

@@ -1,7 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { appendsTo } from '../../../src/adapters/eventstoredb/appends.js';
 import { openEventStoreDb } from '../../../src/adapters/eventstoredb/eventStore.js';
+import { appendGroups } from '../../../src/adapters/eventstoredb/inOrder.js';
+import type { Reads } from '../../../src/adapters/eventstoredb/reads.js';
+import { encode } from '../../../src/adapters/eventstoredb/records.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import { LogSealedError } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
@@ -71,6 +75,40 @@ test('a log that was sealed is found so when it is opened, also after a restart'
   assert.is(await again.sealed(), true);
   assert.instance(await failureOf(again.append('a', [event()], 0)), LogSealedError);
   await destroy();
+});
+
+test('what is sealed while an append waits, looks for its ids, or sends a group of many, is not sent afterwards', async () => {
+  const sent: string[] = [];
+  let isSealed = false;
+  const target = {
+    appender: {
+      async send(stream: string) {
+        sent.push(stream);
+        // By another process, before the answer.
+        await sleep(1);
+        isSealed = true;
+        return { kind: 'stored', revision: 0, commit: '1' } as const;
+      },
+    },
+    reads: {
+      async revisionOf() {
+        isSealed = true;
+        return undefined;
+      },
+    } as unknown as Reads,
+  };
+  const append = appendsTo(target, async () => {
+    if (isSealed) throw new LogSealedError();
+  });
+  const one = encode(event());
+  assert.instance(await failureOf(append('any', [one], 'any')), LogSealedError);
+  isSealed = false;
+  const [, second] = await Promise.all([append('twice', [one], 'none'), failureOf(append('twice', [one], 'none'))]);
+  assert.instance(second, LogSealedError);
+  isSealed = false;
+  const many = Array.from({ length: 600 }, () => ({ stream: 'many', events: [event()], expected: 'none' as const }));
+  assert.instance(await failureOf(appendGroups(many, ({ events }) => events.map(encode), append)), LogSealedError);
+  assert.equal([sent[0], new Set(sent.slice(1)), sent.length], ['twice', new Set(['many']), 257]);
 });
 
 test('who can not look for the seal any more appends nothing, and who has looked just before need not', async () => {
