@@ -46,8 +46,8 @@ export function failureOf(error: unknown, { stream = '$all', writes = false }: F
     return new AccessRefusedError(`EventStoreDB refuses access to ${stream}: ${details}`, { cause: error });
   }
   if (code === CODE.invalidArgument) return error;
-  if (code === CODE.aborted) return new TooSlowError(because, { cause: error });
-  // Not connected at all, no leader there, or not sent: then nothing was done.
-  const undone = exception === 'not-leader' || /^(No connection established|Failed to discover)/.test(details);
+  if (code === CODE.aborted && !writes) return new TooSlowError(because, { cause: error });
+  // Not connected at all: then nothing was done. That a node leads no more it says of one append, and ends the call with all that are on it: others may be stored.
+  const undone = /^(No connection established|Failed to discover)/.test(details);
   return new UnavailableError(because, { outcomeUnknown: writes && !undone, cause: error });
 }

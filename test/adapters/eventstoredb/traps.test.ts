@@ -150,6 +150,25 @@ appends('a node that is no leader names the leader, and the append goes there', 
     }
   }));
 
+for (const [what, refuse] of [
+  ['a node that leads no more', { code: 5, details: 'Leader info available', exception: 'not-leader' }],
+  ['a time limit of the server', { code: 10, details: 'Operation timed out: Request timed out' }],
+] as const) {
+  appends(`a call that ends with all appends on it, by ${what}, says of none that it was not stored`, () =>
+    onDouble(async ({ store, double }) => {
+      const stream = newStream();
+      double.switches.appends.push({ lateMs: 200 });
+      const stored = failureOf(store.append(stream, [event()], 'none'));
+      await until(async () => (await double.log.read(stream, 0, 1)) !== undefined);
+      double.switches.refuse = refuse;
+      const other = failureOf(store.append(newStream(), [event()], 'none'));
+      await sleep(50);
+      // Nothing is tried again once it closes.
+      await store.close();
+      for (const error of [await stored, await other]) assert.equal([(error as Error).name, (error as UnavailableError).outcomeUnknown], ['UnavailableError', true]);
+    }, LONG_MS));
+}
+
 appends('what the server finds too large is told as such, and a wrong id as it is', () =>
   onDouble(async ({ store, double }) => {
     (double.switches as { maxAppendBytes: number }).maxAppendBytes = 2_000;
