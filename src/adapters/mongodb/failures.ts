@@ -50,8 +50,9 @@ export function failureOf(error: unknown, writes: boolean): unknown {
   return new UnavailableError(`the read store did not answer: ${error.message}`, { outcomeUnknown: writes && !isNotSent(error), cause: error });
 }
 
+/** Of a bulk write, an `_id` that stands already is none: it is newer, and what went wrong is what else did. */
 function isRefusal(error: Error): boolean {
-  if (error instanceof MongoBulkWriteError) return writeErrorsOf(error).some(({ code }) => REFUSALS.has(code)) && error.result.getWriteConcernError() === undefined;
+  if (error instanceof MongoBulkWriteError) return writeErrorsOf(error).some((one) => REFUSALS.has(one.code) && !isTakenId(one)) && error.result.getWriteConcernError() === undefined;
   return error instanceof MongoServerError && typeof error.code === 'number' && REFUSALS.has(error.code);
 }
 
@@ -77,12 +78,16 @@ export function isPresent(error: unknown): boolean {
 export function duplicateIdsOf(error: unknown): readonly number[] | undefined {
   if (!(error instanceof MongoBulkWriteError) || error.result.getWriteConcernError() !== undefined) return undefined;
   const errors = writeErrorsOf(error);
-  const only = errors.length > 0 && errors.every(({ code, errmsg }) => code === DUPLICATE_KEY && isIdIndex(errmsg ?? ''));
+  const only = errors.length > 0 && errors.every(isTakenId);
   return only ? errors.map(({ index }) => index) : undefined;
 }
 
 function writeErrorsOf({ writeErrors }: MongoBulkWriteError): readonly WriteError[] {
   return [writeErrors].flat();
+}
+
+function isTakenId({ code, errmsg }: WriteError): boolean {
+  return code === DUPLICATE_KEY && isIdIndex(errmsg ?? '');
 }
 
 /** The message names the index before the value, which may be anything. */

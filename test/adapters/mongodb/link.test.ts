@@ -136,14 +136,14 @@ test('closing lets what is under way finish, and refuses the rest', async () => 
 
 test('a failure is the trouble of the engine unless the command itself is wrong', () => {
   const server = (code: number | undefined): MongoServerError => new MongoServerError({ ...(code === undefined ? {} : { code }), errmsg: 'x' });
-  const troubles = [server(1), server(13), server(91), server(10_107), server(14_031), server(undefined), new MongoNetworkError('lost'), notFound(), new LateError(1), new MongoError('other'), bulkError({}), bulkError({ errors: [taken(0)], concern: true })];
+  const troubles = [server(1), server(13), server(91), server(10_107), server(14_031), server(undefined), new MongoNetworkError('lost'), notFound(), new LateError(1), new MongoError('other'), bulkError({}), bulkError({ errors: [taken(0)], concern: true }), bulkError({ errors: [taken(0), { index: 1, code: 11_602, errmsg: 'interrupted: the server steps down' }] })];
   for (const trouble of troubles) {
     const failure = failureOf(trouble, true);
     assert.instance(failure, UnavailableError);
     assert.is((failure as UnavailableError).outcomeUnknown, trouble !== troubles[7]);
     assert.is((failure as UnavailableError).cause, trouble);
   }
-  for (const fault of [server(2), server(86), server(11_000), new MongoInvalidArgumentError('x'), new BSON.BSONError('x'), new TypeError('x'), bulkError({ errors: [taken(0, 'other')] }), new UnavailableError('x')]) {
+  for (const fault of [server(2), server(86), server(11_000), new MongoInvalidArgumentError('x'), new BSON.BSONError('x'), new TypeError('x'), bulkError({ errors: [taken(0), taken(1, 'other')] }), new UnavailableError('x')]) {
     assert.is(failureOf(fault, true), fault);
   }
 });
@@ -183,7 +183,7 @@ test('a taken _id is told from another taken value, whatever the value', () => {
   for (const errors of [[taken(3), taken(5, 'other')], [taken(1, 'x_id_')], [{ index: 0, code: 1, errmsg: 'index: _id_' }]]) assert.is(duplicateIdsOf(bulkError({ errors })), undefined);
   assert.is(duplicateIdsOf(bulkError({ errors: [taken(3)], concern: true })), undefined, 'not yet safe');
   assert.is(duplicateIdsOf(new MongoServerError(taken(0))), undefined);
-  assert.equal([isDuplicateId(new MongoServerError(taken(0))), isDuplicateId(new MongoServerError(taken(0, 'other'))), isDuplicateId(new Error('index: _id_'))], [true, false, false]);
+  assert.equal([isDuplicateId(new MongoServerError(taken(0))), isDuplicateId(new MongoServerError(taken(0, 'other'))), isDuplicateId(new MongoServerError({ code: 1, errmsg: 'index: _id_' })), isDuplicateId(new Error('index: _id_'))], [true, false, false, false]);
   assert.equal([new MongoServerError({ code: 26 }), new MongoServerError({ errmsg: 'ns not found' }), new MongoServerError({ code: 48 })].map((error) => [isMissing(error), isPresent(error)]), [[true, false], [true, false], [false, true]]);
 });
 
