@@ -216,7 +216,7 @@ export function busContract(name: string, open: () => Promise<BusUnderTest>, dev
     await closed;
     await second.close();
     assert.instance(await refusal(bus.request('slow', {}, { timeoutMs: 10_000 })), NoRespondersError);
-    for (const call of [second.request('slow', {}, { timeoutMs: 100 }), second.publish('news', {}), second.ping()]) assert.instance(await refusal(call), UnavailableError);
+    for (const call of [second.request('slow', {}, { timeoutMs: 100 }), second.publish('news', {}), second.subscribe('news', () => undefined), second.ping()]) assert.instance(await refusal(call), UnavailableError);
     assert.instance(await refusal(second.serve('a', 'b', async () => ({}))), UnavailableError);
   });
 

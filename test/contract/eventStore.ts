@@ -240,10 +240,11 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     const open = store.readAll(undefined, {}, { batchSize: 1 })[Symbol.asyncIterator]();
     await store.append(stream, [event()], 'none');
     await open.next();
-    const accepted = Array.from({ length: 20 }, (_, n) => store.append(`${stream}-${n}`, [event()], 'none'));
-    const closing = store.close();
+    let answered = 0;
+    const accepted = Array.from({ length: 20 }, (_, n) => store.append(`${stream}-${n}`, [event()], 'none').finally(() => (answered += 1)));
+    const closing = store.close().then(() => answered);
     const outcomes = await Promise.all(accepted);
-    await within(20_000, closing);
+    assert.is(await within(20_000, closing), 20, 'it has waited for them');
     await within(20_000, following);
     assert.is((await open.next()).done, true);
     assert.instance(await failureOf(store.append(stream, [event()], 'any')), UnavailableError);

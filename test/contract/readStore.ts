@@ -251,10 +251,11 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     await store.drop(collection);
   },
 
-  async 'drop takes one version and its checkpoint'(store, { second }) {
+  async 'drop takes one version and its checkpoint, and nothing of another'(store, { second }) {
     const one = newCollection([['n']]);
     const two = { ...one, version: 2 };
-    for (const collection of [one, two]) {
+    await store.activate(two.name, 2);
+    for (const collection of [two, one]) {
       await store.ensure(collection);
       await store.write([batch(collection, [doc('a', collection.version, { n: collection.version })], collection.version)]);
     }
@@ -265,7 +266,7 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     assert.equal([await store.get(one, 'a'), await other.get(one, 'a')], [undefined, undefined]);
     assert.is(await store.checkpoint(projectionOf(one)), undefined);
     assert.not.ok(await store.reached(projectionOf(one), at(1), 20));
-    assert.equal([await bodies(other, two, ['a']), await store.checkpoint(projectionOf(two))], [[{ n: 2 }], at(2)]);
+    assert.equal([await bodies(other, two, ['a']), await store.checkpoint(projectionOf(two)), await store.active(two.name)], [[{ n: 2 }], at(2), 2]);
     await other.ensure(one);
     await other.write([batch(one, [doc('a', 1, { n: 3 })], 1)]);
     assert.equal(await bodies(store, one, ['a']), [{ n: 3 }], 'and it can be made again');

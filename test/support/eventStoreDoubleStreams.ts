@@ -317,7 +317,8 @@ function rawEvent(message: BatchAppendReq.ProposedMessage | AppendReq.ProposedMe
   };
 }
 
-function eventResponse({ id, type, contentType, data, metadata, stream, revision, commit, created }: RawRecord): ReadResp {
+/** An event as the server sends it to readers. */
+export function eventResponse({ id, type, contentType, data, metadata, stream, revision, commit, created }: RawRecord): ReadResp {
   const record = new pb.ReadResp.ReadEvent.RecordedEvent()
     .setId(new shared.UUID().setString(id))
     .setStreamIdentifier(new shared.StreamIdentifier().setStreamName(Buffer.from(stream)))

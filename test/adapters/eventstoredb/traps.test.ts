@@ -1,15 +1,21 @@
 /** What EventStoreDB and its client do that the port's promises don't allow for: each with what we do about it. */
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Connection } from '../../../src/adapters/eventstoredb/connection.js';
 import { openEventStoreDb } from '../../../src/adapters/eventstoredb/eventStore.js';
+import { ALL_OURS } from '../../../src/adapters/eventstoredb/filters.js';
+import { subscribe } from '../../../src/adapters/eventstoredb/requests.js';
+import { subscribed } from '../../../src/adapters/eventstoredb/subscription.js';
 import type { EventStore, RecordedEvent } from '../../../src/ports/eventStore.js';
 import { ConflictError, EventTooLargeError } from '../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import type { EventStoreDouble } from '../../support/eventStoreDouble.js';
 import { startEventStoreDouble } from '../../support/eventStoreDouble.js';
 import type { AppendFault } from '../../support/eventStoreDoubleStreams.js';
+import { eventResponse } from '../../support/eventStoreDoubleStreams.js';
 import { batchesOf, event, events, eventsOf, failureOf, idsOf, newStream, readUntil, within } from '../../support/eventStoreEvents.js';
 import { until } from '../../support/until.js';
 
@@ -262,7 +268,31 @@ feeds('a follower that the server dropped goes on', () =>
       if (n % 10 === 5) double.dropSubscriptions();
     }
     assert.equal((await following).map(({ revision }) => revision), Array.from({ length: 60 }, (_, n) => n));
-  }));
+    // Dropped six times, and never waited for what a silent server is given.
+  }, LONG_MS));
+
+feeds('a subscription keeps no more ready than is soon asked for, and goes on once it is', async () => {
+  const records = Array.from({ length: 500 }, (_, n) => ({ id: crypto.randomUUID(), type: 'Tested', contentType: 'application/json', data: Buffer.from('{}'), metadata: Buffer.alloc(0), stream: 'a', revision: n, commit: n, created: 0 }));
+  let sent = 0;
+  const call = Object.assign(new Readable({
+    objectMode: true,
+    highWaterMark: 1,
+    read() {
+      this.push(sent === records.length ? null : eventResponse(records[sent++]!));
+    },
+  }), { cancel: () => undefined });
+  const connection = { call: async () => ({ call, silent: () => undefined }) } as unknown as Connection;
+  const subscription = await subscribed(connection, subscribe(undefined, ALL_OURS), () => true, 40);
+  const seen: number[] = [];
+  while (seen.length < records.length) {
+    await sleep(1);
+    const { events: some } = (await subscription.take(40, LONG_MS))!;
+    seen.push(...some.map(({ revision }) => revision));
+    assert.ok(sent - seen.length <= 100, `${sent - seen.length} are ready`);
+  }
+  assert.equal(seen, records.map(({ revision }) => revision));
+  subscription.end();
+});
 
 feeds('a follower slower than the appends is dropped and goes on', () =>
   onDouble(async ({ store }) => {
@@ -308,6 +338,7 @@ feeds('far more than a hundred followers and reads at once wait for none of each
     await store.append(stream, events(1), 'none');
     const reads = await within(10_000, Promise.all(Array.from({ length: 300 }, async () => store.read(stream))));
     assert.ok(reads.every((read) => read.length === 1));
+    assert.ok(double.most() <= 170, `${double.most()} calls: no more than 50 reads at once`);
     await store.append(stream, events(1), 0);
     for (const seen of await Promise.all(followers)) assert.is(seen.length, 2);
     assert.is(double.way.connections, 4, 'one for reads and appends, and no more than 50 followers on each other');

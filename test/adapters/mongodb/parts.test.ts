@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createCheckpoints } from '../../../src/adapters/mongodb/checkpoints.js';
+import { ensureCollection } from '../../../src/adapters/mongodb/collections.js';
 import { keyOf, layoutOf } from '../../../src/adapters/mongodb/layout.js';
 import type { Link } from '../../../src/adapters/mongodb/link.js';
 import { filterOf, sortOf } from '../../../src/adapters/mongodb/query.js';
@@ -51,6 +52,24 @@ test('queries become what an index finds', () => {
   for (const a of [{ gt: null }, { lt: null }, { in: [] }]) assert.is(filterOf(layout, { where: { a } }), undefined);
   assert.equal(filterOf(layout, { where: { a: { gt: 1, lt: undefined as unknown as number } } }), { f_a: { $gt: 1 } });
   assert.equal(sortOf({ sort: [['a', -1], ['id', -1], ['a', 1]] }), new Map([['f_a', -1], ['_id', -1]]));
+});
+
+test('a field is brought beside the very body that it was taken from, since one written meanwhile has its own, and noted for its collection', async () => {
+  const asked: unknown[] = [];
+  const collection = {
+    async findOne(filter: object) {
+      asked.push(filter);
+      return null;
+    },
+    find: () => ({ toArray: async () => [{ _id: 'a', p: at(1), b: '{"n":1}' }] }),
+    bulkWrite: async (operations: unknown) => void asked.push(operations),
+    updateOne: async (filter: object) => void asked.push(filter),
+  };
+  const ask = (work: (database: never) => unknown): unknown => work({ db: { createCollection: async () => undefined }, collection: () => collection } as never);
+  const layout = layoutOf(newCollection([['n']]));
+  await ensureCollection({ read: ask, write: ask } as unknown as Link, layout, true);
+  const noted = { _id: `fields/${layout.name}` };
+  assert.equal(asked, [noted, [{ updateOne: { filter: { _id: 'a', p: at(1) }, update: { $set: { f_n: 1 } } } }], noted]);
 });
 
 /** A link that answers what it is told, when it is told. */
