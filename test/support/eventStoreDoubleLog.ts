@@ -22,8 +22,8 @@ export interface RawRecord extends RawEvent {
   readonly created: number;
 }
 
-/** What became of an append. */
-export type RawOutcome = { readonly revision: number; readonly commit: number } | { readonly conflict: number } | 'deleted';
+/** What became of an append. `commit` is absent for a repeat of events that were deleted since. */
+export type RawOutcome = { readonly revision: number; readonly commit: number | undefined } | { readonly conflict: number } | 'deleted';
 
 /** What an append may expect: 'any', 'none', 'exists' or a revision. */
 export type RawExpected = number | 'any' | 'none' | 'exists';
@@ -82,7 +82,7 @@ export async function openDoubleLog(dir: string): Promise<DoubleLog> {
   async function inTurn(stream: string, events: readonly RawEvent[], expected: RawExpected): Promise<RawOutcome> {
     const turn = handingOver.then(async () => {
       // What stands there is looked at first.
-      if (typeof expected === 'string' && (expected !== 'none' || hidden.has(stream))) await underWay.get(stream);
+      if (expected === 'any' || expected === 'exists' || hidden.has(stream)) await underWay.get(stream);
       const end = await endOf(stream);
       const outcome = handedOver(stream, events, expected, end);
       underWay.set(stream, outcome.catch(() => undefined));
@@ -94,13 +94,28 @@ export async function openDoubleLog(dir: string): Promise<DoubleLog> {
 
   const softDeleted = (stream: string, end: number): boolean => end >= 0 && hidden.get(stream) === end + 1;
 
+  /** A deleted event is known by its id and its place in the stream, and can't be read. */
+  async function repeated(stream: string, revision: number): Promise<RawOutcome> {
+    const [last] = revision < (hidden.get(stream) ?? 0) ? [] : await store.read(stream, { from: revision, limit: 1 });
+    return { revision, commit: last === undefined ? undefined : commitOf(last) };
+  }
+
   /** Hands it over before anything is awaited, but for a repeat that is looked up. */
   async function handedOver(stream: string, events: readonly RawEvent[], expected: RawExpected, end: number): Promise<RawOutcome> {
     if (tombstones.has(stream)) return 'deleted';
-    if (expected === 'exists' && (end === -1 || softDeleted(stream, end))) return { conflict: end };
+    if (expected === 'exists' && softDeleted(stream, end)) return 'deleted';
+    if (expected === 'exists' && end === -1) return { conflict: end };
     if (expected === 'any' || expected === 'exists') {
       const places = events.map(({ id }) => seen.get(id)).map((place) => (place?.stream === stream ? place.revision : undefined));
-      if (places[0] !== undefined) return places.includes(undefined) ? { conflict: end } : { revision: places.at(-1)!, commit: (await store.read(stream, { from: places.at(-1)!, limit: 1 })).map(commitOf)[0]! };
+      if (places[0] !== undefined) return places.includes(undefined) ? { conflict: end } : repeated(stream, places.at(-1)!);
+    } else {
+      const from = expected === 'none' ? 0 : expected + 1;
+      if (from < (hidden.get(stream) ?? 0)) {
+        const there = (await store.read(stream, { from, limit: events.length })).map(({ id }) => id);
+        const other = events.findIndex(({ id }, index) => id !== there[index]);
+        if (other === -1) return repeated(stream, from + events.length - 1);
+        if (other > 0) return { conflict: end };
+      }
     }
     const base = expected === 'none' ? -1 : typeof expected === 'number' ? expected : end;
     const actual = expected === 'none' && softDeleted(stream, end) ? end : base;

@@ -8,6 +8,7 @@ import type { IStreamsServer } from '@eventstore/db-client/generated/streams_grp
 import type { ServerDuplexStream, ServerWritableStream, ServiceError } from '@grpc/grpc-js';
 import { Metadata, status } from '@grpc/grpc-js';
 import anyPb from 'google-protobuf/google/protobuf/any_pb.js';
+import emptyPb from 'google-protobuf/google/protobuf/empty_pb.js';
 import type { DoubleLog, RawEvent, RawExpected, RawOutcome, RawRecord } from './eventStoreDoubleLog.js';
 
 /** What goes wrong with one append. */
@@ -107,8 +108,8 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
     const timeout = (): void => answer((response) => response.setError(errorStatus('event_store.client.Timeout', new shared.Timeout())));
     if (fault === 'timeoutBefore') return timeout();
     const events = request.getProposedMessagesList().map((message) => rawEvent(message));
-    const wrongId = events.find(({ id }) => !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id));
-    if (wrongId !== undefined) return answer((response) => response.setError(errorStatus('event_store.client.BadRequest', new shared.BadRequest().setMessage(`Unrecognized Guid format: ${wrongId.id}`))));
+    const wrongId = events.some(({ id }) => !/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id));
+    if (wrongId) return answer((response) => response.setError(errorStatus('event_store.client.BadRequest', new shared.BadRequest().setMessage('Unrecognized Guid format.'))));
     const expected = expectedOf(options.hasAny(), options.hasNoStream(), options.hasStreamExists(), options.getStreamPosition());
     const outcome = await store(stream, events, expected);
     if (outcome === 'dropped') {
@@ -124,8 +125,9 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
       else if (outcome === 'deleted') response.setError(errorStatus('event_store.client.StreamDeleted', new shared.StreamDeleted().setStreamIdentifier(options.getStreamIdentifier())));
       else if ('conflict' in outcome) response.setError(errorStatus('event_store.client.WrongExpectedVersion', wrongVersion(outcome.conflict)));
       else {
-        const position = new shared.AllStreamPosition().setCommitPosition(String(outcome.commit)).setPreparePosition(String(outcome.commit));
-        response.setSuccess(new pb.BatchAppendResp.Success().setCurrentRevision(String(outcome.revision)).setPosition(position));
+        const success = new pb.BatchAppendResp.Success().setCurrentRevision(String(outcome.revision));
+        const { commit } = outcome;
+        response.setSuccess(commit === undefined ? success.setNoPosition(new emptyPb.Empty()) : success.setPosition(new shared.AllStreamPosition().setCommitPosition(String(commit)).setPreparePosition(String(commit))));
       }
     });
   }
@@ -292,8 +294,9 @@ function appendResponse(outcome: Exclude<RawOutcome, 'deleted'>): AppendResp {
     const wrong = new pb.AppendResp.WrongExpectedVersion();
     return response.setWrongExpectedVersion(outcome.conflict === -1 ? wrong.setCurrentNoStream(new shared.Empty()) : wrong.setCurrentRevision(String(outcome.conflict)));
   }
-  const position = new pb.AppendResp.Position().setCommitPosition(String(outcome.commit)).setPreparePosition(String(outcome.commit));
-  return response.setSuccess(new pb.AppendResp.Success().setCurrentRevision(String(outcome.revision)).setPosition(position));
+  const success = new pb.AppendResp.Success().setCurrentRevision(String(outcome.revision));
+  const { commit } = outcome;
+  return response.setSuccess(commit === undefined ? success.setNoPosition(new shared.Empty()) : success.setPosition(new pb.AppendResp.Position().setCommitPosition(String(commit)).setPreparePosition(String(commit))));
 }
 
 function expectedOf(any: boolean, none: boolean, exists: boolean, revision: string): RawExpected {
