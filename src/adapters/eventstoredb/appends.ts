@@ -75,11 +75,8 @@ async function appendAnywhere({ appender, reads, refuseWhenSealed }: Guarded, st
   const standing = place === undefined ? undefined : await reads.standing(stream, ids, place);
   if (standing !== undefined) return standing;
   let answer = await appender.send(stream, events, 'any');
-  // It knows some of the ids and not others, and takes that for a mistake: we name the place.
-  while (answer.kind === 'conflict') {
-    const last = await reads.last(stream);
-    answer = await appender.send(stream, events, last === -1 ? 'none' : last);
-  }
+  // It knows some of the ids and not others, and takes that for a mistake: we name the place, which in a deleted stream it alone knows.
+  while (answer.kind === 'conflict') answer = await appender.send(stream, events, answer.actual === -1 ? 'none' : answer.actual);
   return appendedOf(answer, reads);
 }
 

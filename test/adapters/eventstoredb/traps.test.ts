@@ -231,6 +231,16 @@ deleted("a repeat of what was deleted is known all the same, and stands before t
     assert.equal(await store.read(stream), []);
   }));
 
+deleted('any expectation holds in a deleted stream, though it held some of the ids', () =>
+  onDouble(async ({ store, double }) => {
+    const stream = newStream();
+    const batch = events(3);
+    await store.append(stream, batch.slice(0, 2), 'none');
+    await double.log.remove(stream, false);
+    assert.is((await within(LONG_MS / 2, store.append(stream, batch, 'any'))).revision, 4);
+    assert.equal(idsOf(await store.read(stream)), idsOf(batch));
+  }, LONG_MS));
+
 deleted('one deleted for good is empty, and takes no more events', () =>
   onDouble(async ({ store, double }) => {
     const stream = newStream();
