@@ -13,6 +13,7 @@ const STARTED = [
   'cli/gift',
   'demo/demo',
   'keys',
+  'adapters/embedded/checkpointWorker',
   'adapters/embedded/eventStore/eventStoreWorker',
   'adapters/embedded/readStore/readStoreWorker',
   'adapters/embedded/readStore/readStoreLookupWorker',

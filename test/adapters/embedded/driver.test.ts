@@ -38,4 +38,13 @@ test('keeps statements that are collected from ending the process', async () => 
   database.close();
 });
 
+test('SQLite is one whose WAL may be written and moved into the file by two connections at once', () => {
+  const database = new Sqlite(':memory:');
+  const version = database.prepare<[], string>('SELECT sqlite_version()').pluck().get() as string;
+  database.close();
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number);
+  // https://www.sqlite.org/wal.html#walresetbug: before 3.51.3 that may damage the file.
+  assert.ok(major * 1e6 + minor * 1e3 + patch >= 3_051_003, version);
+});
+
 test.run();

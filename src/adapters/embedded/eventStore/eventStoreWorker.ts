@@ -1,6 +1,8 @@
 /** The thread that writes the event log, so that no fsync is waited for on the main thread. */
 import type { MessagePort } from 'node:worker_threads';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { moveNow } from '../checkpoint.js';
+import { checkpointer } from '../checkpointer.js';
 import type { AppendOutcome, AppendRequest } from './commit.js';
 import { GROUP, groupCommit, sizeOf } from './commit.js';
 import { openEventLog } from './log.js';
@@ -17,20 +19,29 @@ export type WriterMessage = readonly AppendRequest[] | 'close';
 /** The answers to one group, in one message. */
 export type WriterAnswer = readonly AppendOutcome[];
 
+/** The WAL is moved into the file after about so many pages. Pages of many streams are touched at random, the inner pages of the index again and again: rarely, then each of these is moved once. */
+const PAGES = 4_000;
+/** Of so many, where the thread for that could not keep up, it is moved before the next group. */
+const MOST_PAGES = 10_000;
+const PAGE_BYTES = 4_096;
+const INNER_PAGES = 4;
+
 function serve(port: MessagePort, { file }: WriterData): void {
   const database = openEventLog(file, { openElsewhere: true });
   // Room for the inner pages of its index. A wider cache costs more than it saves: where index pages were split, SQLite walks all that are kept, at the commit that everybody waits for.
   database.pragma('cache_size = -4000');
   // A group may touch more pages than are kept: they wait in memory for its commit.
   database.pragma('cache_spill = OFF');
-  // Pages of many streams are touched at random: fewer, larger checkpoints.
-  database.pragma('wal_autocheckpoint = 4000');
+  database.pragma(`wal_autocheckpoint = ${MOST_PAGES}`);
   database.pragma('journal_size_limit = 67108864');
   const commitGroup = groupCommit(database, file);
+  const checkpoints = checkpointer(database, file);
+  let written = 0;
 
   function close(): void {
+    checkpoints.close();
     // Without waiting for readers: what they hold back, the last connection to the file does.
-    database.pragma('wal_checkpoint(PASSIVE)');
+    moveNow(database);
     database.close();
     port.close();
   }
@@ -50,8 +61,18 @@ function serve(port: MessagePort, { file }: WriterData): void {
       }
     }
     port.postMessage(commitGroup(group) satisfies WriterAnswer);
+    written += pagesOf(group.length, bytes);
     if (closing) close();
+    else if (written >= PAGES) {
+      written = 0;
+      checkpoints.begin();
+    }
   });
+}
+
+/** About how many pages a group writes: one of the index for each append, since streams stand there at random; the events; and the inner pages. */
+function pagesOf(appends: number, bytes: number): number {
+  return appends + bytes / PAGE_BYTES + INNER_PAGES;
 }
 
 function totalSize(appends: readonly AppendRequest[]): number {

@@ -14,7 +14,7 @@ const READER_CACHE_KIB = 24_000;
 const WRITER_CACHE_KIB = 4_000;
 /** While whole collections are folded at full speed, what it keeps need not be read again. */
 const FOLDING_CACHE_KIB = 32_000;
-/** At the latest after so many pages the WAL is moved into the file; sooner whenever the writer is idle. */
+/** At the latest after so many pages the WAL is moved into the file, before the next group; sooner while few documents are written at a time. */
 const CHECKPOINT_PAGES = 16_000;
 /** After a long write the WAL shrinks to this, in bytes. */
 const WAL_BYTES = 80_000_000;

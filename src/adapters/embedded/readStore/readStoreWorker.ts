@@ -1,12 +1,15 @@
 /** The writer's thread. It answers in the order it commits, and ends when it is asked to close. */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { checkpointer } from '../checkpointer.js';
 import { openWriter } from './file.js';
 import type { Answer, ToWriter, ThreadData } from './messages.js';
 import { createWriter } from './writer.js';
 
 const port = parentPort;
 if (port === null) throw new Error('readStoreWorker runs as a worker thread only');
-const database = openWriter((workerData as ThreadData).file);
+const { file } = workerData as ThreadData;
+const database = openWriter(file);
+const checkpoints = checkpointer(database, file);
 let closing = false;
 
 const writer = createWriter(database, {
@@ -20,11 +23,13 @@ const writer = createWriter(database, {
   answer(answers: readonly Answer[]) {
     port.postMessage(answers);
   },
+  checkpoint: checkpoints.begin,
 });
 
 port.on('message', (message: ToWriter) => {
   writer.run(accept(message));
   if (!closing) return;
+  checkpoints.close();
   database.close();
   port.close();
 });

@@ -13,6 +13,8 @@ export interface WriterPort {
   receive(): readonly Numbered[];
   /** The answers of one group, once it is committed. */
   answer(answers: readonly Answer[]): void;
+  /** Has the WAL moved into the file. */
+  checkpoint(): void;
 }
 
 /** Commits what is asked. */
@@ -24,11 +26,8 @@ export interface Writer {
 /** A transaction takes no more when it has so many changes or is so old (ms): other requests and other processes wait meanwhile. */
 const GROUP_CHANGES = 20_000;
 const GROUP_MS = 50;
-/**
- * A writer with nothing to do moves the WAL into the file after so many changes, so that it need not while others wait. Not between the
- * big groups of a rebuild: page after page would be moved again and again.
- */
-const IDLE_CHECKPOINT_CHANGES = 4_000;
+/** After so many changes the WAL is moved into the file. Not between the big groups of a rebuild: page after page would be moved again and again. */
+const CHECKPOINT_CHANGES = 4_000;
 const SMALL_GROUP_CHANGES = 1_000;
 /** After so many small groups in a row, some seconds under load, nothing is folded at full speed any more: a rebuild that gives way to requests writes few documents at a time, too. */
 const SMALL_GROUPS = 1_000;
@@ -218,16 +217,6 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
     return undefined;
   }
 
-  function checkpoint(): void {
-    uncheckpointed = 0;
-    try {
-      database.pragma('wal_checkpoint(PASSIVE)');
-    } catch (error) {
-      // Nothing is lost by it: a full disk is told to whoever writes next, and the WAL is moved another time.
-      if (!(error instanceof Sqlite.SqliteError)) throw error;
-    }
-  }
-
   return {
     run(requests) {
       enqueue(requests);
@@ -238,9 +227,9 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
         if (wanted.length > 0) port.answer(wanted);
         fitRoom();
         enqueue(port.receive());
-        if (urgent.length + others.length === 0 && uncheckpointed >= IDLE_CHECKPOINT_CHANGES && lastGroup < SMALL_GROUP_CHANGES) {
-          checkpoint();
-          enqueue(port.receive());
+        if (uncheckpointed >= CHECKPOINT_CHANGES && lastGroup < SMALL_GROUP_CHANGES) {
+          uncheckpointed = 0;
+          port.checkpoint();
         }
       }
     },

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
@@ -19,6 +20,7 @@ import type { RecordedEvent } from '../../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { batchesOf, event, events, failureOf, readUntil, within } from '../../../support/eventStoreEvents.js';
 import { inFolder } from '../../../support/eventStoreFolder.js';
+import { until } from '../../../support/until.js';
 
 const test = suite('Embedded event store: its parts');
 
@@ -50,6 +52,18 @@ test('appends that come while others are written are written together, also thos
     const positions = (await Promise.all(appends)).map(({ position }) => position);
     assert.is(positions.at(-1), positionOf(3_000));
     assert.is(new Set(positions).size, 3_000);
+  }));
+
+test('what is appended moves from the WAL into the file while appending goes on', () =>
+  inFolder(async ({ dir, open }) => {
+    const store = await open();
+    const size = (): number => statSync(eventLogFile(dir)).size;
+    const before = size();
+    // Fewer pages than SQLite waits for by itself.
+    for (let n = 0; n < 60; n++) await Promise.all(Array.from({ length: 100 }, () => store.append(`stream-${randomUUID()}`, [event('Moved', { text: 'x'.repeat(500) })], 'none')));
+    await until(() => size() > before + 1_000_000, 'the file to grow');
+    await store.close();
+    assert.is(statSync(`${eventLogFile(dir)}-wal`, { throwIfNoEntry: false }), undefined, 'nobody holds it open');
   }));
 
 test('more than one group holds is sent at once', () =>

@@ -1,0 +1,37 @@
+/** The thread that moves a WAL's pages into their file. It answers each `move`, and ends when it is asked to. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { moveNow } from './checkpoint.js';
+import { Sqlite } from './driver.js';
+
+/** What the thread is started with. */
+export interface CheckpointData {
+  /** The file; another connection of the process has it open already. */
+  readonly file: string;
+}
+
+/** What was added while pages were moved is moved as well, until it is no more than this many pages: what then is left for the writer's own thread takes a moment. */
+const FEW_PAGES = 64;
+/** So often at most: others may write as fast as pages are moved. */
+const PASSES = 8;
+
+const port = parentPort!;
+const database = new Sqlite((workerData as CheckpointData).file, { fileMustExist: true, timeout: 0 });
+
+function move(): void {
+  let before = 0;
+  for (let pass = 0; pass < PASSES; pass++) {
+    const moved = moveNow(database);
+    if (moved === undefined || moved.checkpointed < moved.log || moved.log - before <= FEW_PAGES) return;
+    before = moved.log;
+  }
+}
+
+port.on('message', (message: 'move' | 'close') => {
+  if (message === 'move') {
+    move();
+    port.postMessage('moved');
+    return;
+  }
+  database.close();
+  port.close();
+});

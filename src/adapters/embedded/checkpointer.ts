@@ -1,0 +1,57 @@
+/**
+ * Moves a WAL's pages into their file on a thread of its own, while the connection that writes goes on. To move thousands takes tens of milliseconds, most of it the sync of the file:
+ * on the writer's own thread, everybody who is to be answered would wait for that.
+ */
+import { Worker } from 'node:worker_threads';
+import type { Database } from 'better-sqlite3';
+import { moveNow } from './checkpoint.js';
+import type { CheckpointData } from './checkpointWorker.js';
+
+/** Has the WAL of one file moved. */
+export interface Checkpointer {
+  /** Begins to move what stands in the WAL, unless that is under way. Throws nothing: what can't be moved now stays where it is, and is moved another time. */
+  begin(): void;
+  /** Ends the thread, once it has moved what it is at; nothing may be begun any more, and the connection may be closed. */
+  close(): void;
+}
+
+/**
+ * The checkpointer of a connection that writes `file`. It works on that connection, too, between the writer's transactions: only where nothing was added behind what has been
+ * moved can the WAL be written from its start again, and while others write that is so only where it is moved in their stead. A thread that dies is started again by the next `begin`.
+ */
+export function checkpointer(database: Database, file: string, script = new URL('./checkpointWorker.js', import.meta.url)): Checkpointer {
+  let worker: Worker | undefined;
+  let moving = false;
+  let closed = false;
+
+  function start(): Worker {
+    const started = new Worker(script, { workerData: { file } satisfies CheckpointData });
+    started.on('message', () => {
+      moving = false;
+      if (!closed) moveNow(database);
+    });
+    // It holds nothing that would be lost: SQLite moves a WAL that has grown long at the writer's next commit.
+    started.on('error', () => undefined);
+    started.on('exit', () => {
+      worker = undefined;
+      moving = false;
+    });
+    // It alone must not keep the writer's thread alive.
+    started.unref();
+    return started;
+  }
+
+  return {
+    begin() {
+      if (moving) return;
+      moving = true;
+      worker ??= start();
+      worker.postMessage('move');
+    },
+    close() {
+      closed = true;
+      worker?.ref();
+      worker?.postMessage('close');
+    },
+  };
+}

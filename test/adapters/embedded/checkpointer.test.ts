@@ -1,0 +1,102 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import type { Database } from 'better-sqlite3';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { moveNow } from '../../../src/adapters/embedded/checkpoint.js';
+import { type Checkpointer, checkpointer } from '../../../src/adapters/embedded/checkpointer.js';
+import { Sqlite } from '../../../src/adapters/embedded/driver.js';
+import { until } from '../../support/until.js';
+
+const test = suite<{ dir: string; file: string; database: Database; checkpoints: Checkpointer }>('Moving a WAL into its file');
+
+const PAGE = 4_096;
+
+test.before.each((context) => {
+  context.dir = mkdtempSync(join(tmpdir(), 'gift-wal-'));
+  context.file = join(context.dir, 'things.db');
+  context.database = new Sqlite(context.file);
+  context.database.pragma('journal_mode = WAL');
+  context.database.pragma('wal_autocheckpoint = 0');
+  context.database.exec('CREATE TABLE things (text TEXT)');
+  context.checkpoints = checkpointer(context.database, context.file);
+});
+test.after.each(({ dir, database, checkpoints }) => {
+  checkpoints.close();
+  database.close();
+  rmSync(dir, { recursive: true });
+});
+
+/** Writes about so many pages in one transaction. */
+function write(database: Database, pages: number): void {
+  const insert = database.prepare('INSERT INTO things (text) VALUES (?)');
+  database.transaction(() => {
+    for (let n = 0; n < pages; n++) insert.run('x'.repeat(PAGE - 200));
+  })();
+}
+
+test('pages are moved while the thread that writes is at work', ({ file, database, checkpoints }) => {
+  write(database, 500);
+  const all = statSync(file).size + 500 * PAGE;
+  checkpoints.begin();
+  // Without a turn of this thread's event loop.
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  for (let tries = 0; tries < 2_000 && statSync(file).size < all; tries++) Atomics.wait(pause, 0, 0, 5);
+  assert.ok(statSync(file).size >= all);
+});
+
+test('a WAL that is written all the while is written from its start again', async ({ file, database, checkpoints }) => {
+  let written = 0;
+  const longEnough = (): boolean => written >= 5_000 && statSync(`${file}-wal`).size < (written / 2) * PAGE;
+  for (const end = performance.now() + 20_000; !longEnough() && performance.now() < end; await wait(1)) {
+    write(database, 50);
+    written += 50;
+    checkpoints.begin();
+  }
+  assert.ok(longEnough(), `${statSync(`${file}-wal`).size} bytes for ${written} pages`);
+});
+
+test('a thread that dies is started again', async ({ dir, file, database }) => {
+  const deaths = join(dir, 'deaths');
+  appendFileSync(deaths, '');
+  const script = `import { appendFileSync } from 'node:fs'; appendFileSync(new URL(${JSON.stringify(pathToFileURL(deaths).href)}), 'x'); throw new Error('dead');`;
+  const mortal = checkpointer(database, file, new URL(`data:text/javascript,${encodeURIComponent(script)}`));
+  await until(() => {
+    mortal.begin();
+    return readFileSync(deaths, 'utf8').length >= 2;
+  });
+  mortal.close();
+  write(database, 10);
+});
+
+test('trouble with the disk is left to whoever writes next, any other fault is told', ({ database }) => {
+  const failing = (error: Error): Database =>
+    ({
+      pragma() {
+        throw error;
+      },
+    }) as unknown as Database;
+  assert.is(moveNow(failing(new Sqlite.SqliteError('database or disk is full', 'SQLITE_FULL'))), undefined);
+  assert.throws(() => moveNow(failing(new TypeError('a fault of ours'))), /of ours/);
+  write(database, 10);
+  const moved = moveNow(database);
+  assert.ok(moved !== undefined && moved.log >= 10 && moved.checkpointed === moved.log);
+});
+
+test('what was asked for when the connection is closed harms nothing', async ({ dir }) => {
+  const file = join(dir, 'closed.db');
+  const database = new Sqlite(file);
+  database.pragma('journal_mode = WAL');
+  database.exec('CREATE TABLE things (text TEXT)');
+  const checkpoints = checkpointer(database, file);
+  checkpoints.begin();
+  checkpoints.close();
+  database.close();
+  // Its last connection removes the WAL.
+  await until(() => statSync(`${file}-wal`, { throwIfNoEntry: false }) === undefined);
+});
+
+test.run();
