@@ -17,7 +17,7 @@ import { type ErrorCode, HttpError, answerOf } from './errors.js';
 import { firstPiece } from './firstPiece.js';
 import { type HeldKey, type StoredAnswer, bodyHashOf, idempotencyKey, isDecided, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
 import { hasLongList, jsonBody } from './json.js';
-import { POSITION_HEADER, type PositionGate } from './positions.js';
+import { POSITION_HEADER, type PositionGate, waitUntilShown } from './positions.js';
 import { listParameter, readQuery } from './query.js';
 import type { RequestState } from './requestState.js';
 import { type Answer, type Call, type Route, type RouteCaller, keptByNobody, takesKeys } from './route.js';
@@ -73,7 +73,9 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
     const call = new RequestCall(ctx, deps, params, principal, writes ? randomCommandId() : '');
     if (bytes !== undefined) call.bytes = bytes;
     if (key === undefined) {
-      respond(ctx, deps, await run(route, checks, call, ctx, body));
+      const answer = await run(route, checks, call, ctx, body);
+      await shown(answer);
+      respond(ctx, deps, answer);
       return;
     }
     const bodyHash = bodyHashOf(body === undefined ? {} : body);
@@ -217,8 +219,14 @@ async function runKeyed(route: Route, checks: Checks, call: RequestCall, ctx: Co
   const text = typeof content === 'string' || content instanceof Readable || hasLongList(content) ? undefined : JSON.stringify(content);
   const position = positionHeader(deps, answer);
   const kept = { status, headers: { ...headers, ...position }, ...(text === undefined ? {} : { body: text }), ...(seen === undefined ? {} : { seen }) };
-  await unlessUnkept(deps, call.requestId, () => key.settle(kept));
+  // Kept meanwhile: both are writes to the read store that the caller waits for.
+  await Promise.all([unlessUnkept(deps, call.requestId, () => key.settle(kept)), shown(answer)]);
   respond(ctx, deps, answer);
+}
+
+/** Waits until the read models that an answer names show what was written, a second at most. */
+async function shown({ position, shownIn }: Answer): Promise<void> {
+  if (position !== undefined && shownIn !== undefined) await waitUntilShown(position, shownIn);
 }
 
 /** The outcome stands in the log; that it can't be kept beside it must not take the answer from the caller. */

@@ -9,6 +9,7 @@ import type { Position } from '../ports/eventStore.js';
 import type { ReadBySome } from '../readModels.js';
 import type { Principal } from './auth/principal.js';
 import type { ErrorCode } from './errors.js';
+import type { Follower } from './positions.js';
 
 /** A JSON schema (2020-12 as far as OpenAPI 3.1 and ajv share it). `errors` in `x-errors` are exact messages by keyword, see `validation.ts`. */
 export type Schema = Readonly<Record<string, unknown>>;
@@ -80,6 +81,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   /** Where the log stood after a write: sent as `Gift-Position`. */
   readonly position?: Position;
+  /** Read models that are to show `position` before this is sent, a second at most (`waitUntilShown`). It must not be made of them: what is, waits before. */
+  readonly shownIn?: readonly Follower[];
   /** This answer was made from what an earlier request with the same key had appended: sent as `Idempotent-Replayed: true`. */
   readonly replayed?: boolean;
   /** What its record says; the record is left by whoever answers so, and by the route's `seenAgain` when the answer is sent again. */

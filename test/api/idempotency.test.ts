@@ -313,6 +313,34 @@ test('what has been written is answered, a second later at most, where the read 
   }
 });
 
+test('the answer of a redeem is kept for its key while its read model is waited for, not behind that', async () => {
+  let order: string[] = [];
+  const through = (engines: Engines): Engines => {
+    const { store } = engines;
+    const put: typeof store.records.put = async (key, value, options) => {
+      if ((value as { readonly state?: string }).state === 'done') order.push('kept');
+      return store.records.put(key, value, options);
+    };
+    const reached: typeof store.reached = async (...asked) => {
+      order.push('waited');
+      return store.reached(...asked);
+    };
+    return { ...engines, store: { ...store, reached, records: { ...store.records, put } } };
+  };
+  const own = await startService({ app: { through } });
+  try {
+    const gift = await buyOne(own);
+    const key = newKey();
+    await own.userToken('till-coffee');
+    order = [];
+    const first = await redeem(own, gift, 'till-coffee', 'bean-soho', { key });
+    assert.deepEqual(order, ['kept', 'waited']);
+    same(first, await redeem(own, gift, 'till-coffee', 'bean-soho', { key }));
+  } finally {
+    await own.close();
+  }
+});
+
 test('a purchase too large to keep is made again from the log', async () => {
   const token = await service.userToken('ann');
   const key = newKey();

@@ -5,7 +5,6 @@ import { unredeemGift } from '../../commands/unredeemGift.js';
 import { mayRedeem, mayUnredeem } from '../../domain/gift.js';
 import { dataSchema } from '../catalogue/schemas.js';
 import { HttpError } from '../errors.js';
-import { waitUntilShown } from '../positions.js';
 import type { Route, Schema } from '../route.js';
 import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
 import { redemptionEntity } from './entities.js';
@@ -55,10 +54,9 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
         if (!hasRun(loaded, context) && !mayRedeem(loaded.gift, loaded.facts)) throw new HttpError('cannot_redeem');
         return async ({ body }) => {
           const { redemption, event, replayed } = await redeemGift(deps, loaded, user, context, body['location_id'] as string);
-          await waitUntilShown(event.position, [deps.gifts]);
           const { redemption_id: id, location_id } = redemption;
           const data = redemptionEntity(giftId, { id, location_id, redeemed: true, created_at: event.at, updated_at: event.at });
-          return { status: 201, body: { data }, position: event.position, replayed };
+          return { status: 201, body: { data }, position: event.position, shownIn: [deps.gifts], replayed };
         };
       },
     },
@@ -84,10 +82,9 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
         if (!hasRun(loaded, context) && !mayUnredeem(loaded.gift, loaded.facts.caller, redemptionId)) throw new HttpError('cannot_unredeem');
         return async () => {
           const { redeemed, event, replayed } = await unredeemGift(deps, loaded, user, context, redemptionId);
-          await waitUntilShown(event.position, [deps.gifts]);
           const { redemption_id: id, location_id } = redeemed.data;
           const data = redemptionEntity(giftId, { id, location_id, redeemed: false, created_at: redeemed.at, updated_at: event.at });
-          return { status: 200, body: { data }, position: event.position, replayed };
+          return { status: 200, body: { data }, position: event.position, shownIn: [deps.gifts], replayed };
         };
       },
     },
