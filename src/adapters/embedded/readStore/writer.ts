@@ -26,8 +26,12 @@ export interface Writer {
 /** A transaction takes no more when it has so many changes or is so old (ms): other requests and other processes wait meanwhile. */
 const GROUP_CHANGES = 20_000;
 const GROUP_MS = 50;
-/** After so many changes the WAL is moved into the file. Not between the big groups of a rebuild: page after page would be moved again and again. */
+/**
+ * After so many changes the WAL is moved into the file, once so many small groups have come in a row. Not between the big groups of a rebuild, nor where a lease is renewed among them:
+ * page after page would be moved again and again.
+ */
 const CHECKPOINT_CHANGES = 4_000;
+const SMALL_GROUPS_IN_A_ROW = 10;
 const SMALL_GROUP_CHANGES = 1_000;
 /** After so many small groups in a row, some seconds under load, nothing is folded at full speed any more: a rebuild that gives way to requests writes few documents at a time, too. */
 const SMALL_GROUPS = 1_000;
@@ -227,7 +231,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
         if (wanted.length > 0) port.answer(wanted);
         fitRoom();
         enqueue(port.receive());
-        if (uncheckpointed >= CHECKPOINT_CHANGES && lastGroup < SMALL_GROUP_CHANGES) {
+        if (uncheckpointed >= CHECKPOINT_CHANGES && smallGroups >= SMALL_GROUPS_IN_A_ROW) {
           uncheckpointed = 0;
           port.checkpoint();
         }

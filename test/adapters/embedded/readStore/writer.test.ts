@@ -187,9 +187,12 @@ test('expired records are taken away after a clock that was ahead for a moment h
   assert.is(bench.count('record'), 2);
 });
 
-test('the WAL is moved after many changes by few at a time, not between big groups', ({ bench }) => {
+test('the WAL is moved after many changes by few at a time, not between big groups, nor for a small one among them', ({ bench }) => {
   bench.run(write(1, [packed(0, 2_500)]));
   bench.run(write(2, [packed(2_500, 2_500)]));
+  bench.run(put('lease'));
+  bench.run(write(3, [packed(5_000, 2_500)]));
+  for (let n = 0; n < 9; n++) bench.run(put('a'));
   assert.is(bench.checkpoints, 0);
   bench.run(put('a'));
   assert.is(bench.checkpoints, 1);
