@@ -11,13 +11,13 @@ import type { CheckpointData } from './checkpointWorker.js';
 export interface Checkpointer {
   /** Begins to move what stands in the WAL, unless that is under way. Throws nothing: what can't be moved now stays where it is, and is moved another time. */
   begin(): void;
-  /** Ends the thread, once it has moved what it is at; nothing may be begun any more, and the connection may be closed. */
-  close(): void;
+  /** Ends the thread, once it has moved what it is at; nothing may be begun any more. Resolves when it has ended. */
+  close(): Promise<void>;
 }
 
 /**
  * The checkpointer of a connection that writes `file`. It works on that connection, too, between the writer's transactions: only where nothing was added behind what has been
- * moved can the WAL be written from its start again, and while others write that is so only where it is moved in their stead. A thread that dies is started again by the next `begin`.
+ * moved can the WAL be written from its start again, and while others write that is so only where it is moved in their stead. A thread that dies is a warning of the process (on standard error), and started again by the next `begin`.
  */
 export function checkpointer(database: Database, file: string, script = new URL('./checkpointWorker.js', import.meta.url)): Checkpointer {
   let worker: Worker | undefined;
@@ -30,8 +30,8 @@ export function checkpointer(database: Database, file: string, script = new URL(
       moving = false;
       if (!closed) moveNow(database);
     });
-    // It holds nothing that would be lost: SQLite moves a WAL that has grown long at the writer's next commit.
-    started.on('error', () => undefined);
+    // Nothing is lost with it, so that it fails nobody's write: SQLite moves a WAL that has grown long at the writer's next commit. It must not go unheard, though.
+    started.on('error', (error) => process.emitWarning(error));
     started.on('exit', () => {
       worker = undefined;
       moving = false;
@@ -48,10 +48,15 @@ export function checkpointer(database: Database, file: string, script = new URL(
       worker ??= start();
       worker.postMessage('move');
     },
-    close() {
+    async close() {
       closed = true;
-      worker?.ref();
-      worker?.postMessage('close');
+      const ending = worker;
+      if (ending === undefined) return;
+      ending.ref();
+      await new Promise((resolve) => {
+        ending.once('exit', resolve);
+        ending.postMessage('close');
+      });
     },
   };
 }

@@ -24,8 +24,8 @@ test.before.each((context) => {
   context.database.exec('CREATE TABLE things (text TEXT)');
   context.checkpoints = checkpointer(context.database, context.file);
 });
-test.after.each(({ dir, database, checkpoints }) => {
-  checkpoints.close();
+test.after.each(async ({ dir, database, checkpoints }) => {
+  await checkpoints.close();
   database.close();
   rmSync(dir, { recursive: true });
 });
@@ -59,16 +59,22 @@ test('a WAL that is written all the while is written from its start again', asyn
   assert.ok(longEnough(), `${statSync(`${file}-wal`).size} bytes for ${written} pages`);
 });
 
-test('a thread that dies is started again', async ({ dir, file, database }) => {
+test('a thread that dies is told of and started again', async ({ dir, file, database }) => {
   const deaths = join(dir, 'deaths');
   appendFileSync(deaths, '');
   const script = `import { appendFileSync } from 'node:fs'; appendFileSync(new URL(${JSON.stringify(pathToFileURL(deaths).href)}), 'x'); throw new Error('dead');`;
+  const warned: string[] = [];
+  const hear = ({ message }: Error): void => void warned.push(message);
+  process.on('warning', hear);
   const mortal = checkpointer(database, file, new URL(`data:text/javascript,${encodeURIComponent(script)}`));
   await until(() => {
     mortal.begin();
     return readFileSync(deaths, 'utf8').length >= 2;
   });
-  mortal.close();
+  await mortal.close();
+  await until(() => warned.length >= 2);
+  process.off('warning', hear);
+  assert.is(warned[0], 'dead');
   write(database, 10);
 });
 
@@ -86,17 +92,18 @@ test('trouble with the disk is left to whoever writes next, any other fault is t
   assert.ok(moved !== undefined && moved.log >= 10 && moved.checkpointed === moved.log);
 });
 
-test('what was asked for when the connection is closed harms nothing', async ({ dir }) => {
+test('it ends once it has moved what was asked for', async ({ dir }) => {
   const file = join(dir, 'closed.db');
   const database = new Sqlite(file);
   database.pragma('journal_mode = WAL');
   database.exec('CREATE TABLE things (text TEXT)');
+  write(database, 100);
   const checkpoints = checkpointer(database, file);
   checkpoints.begin();
-  checkpoints.close();
+  await checkpoints.close();
+  assert.ok(statSync(file).size >= 100 * PAGE);
   database.close();
-  // Its last connection removes the WAL.
-  await until(() => statSync(`${file}-wal`, { throwIfNoEntry: false }) === undefined);
+  assert.is(statSync(`${file}-wal`, { throwIfNoEntry: false }), undefined, 'nobody else holds it open');
 });
 
 test.run();

@@ -38,8 +38,8 @@ function serve(port: MessagePort, { file }: WriterData): void {
   const checkpoints = checkpointer(database, file);
   let written = 0;
 
-  function close(): void {
-    checkpoints.close();
+  async function close(): Promise<void> {
+    await checkpoints.close();
     // Without waiting for readers: what they hold back, the last connection to the file does.
     moveNow(database);
     database.close();
@@ -47,7 +47,7 @@ function serve(port: MessagePort, { file }: WriterData): void {
   }
 
   port.on('message', (first: WriterMessage) => {
-    if (first === 'close') return close();
+    if (first === 'close') return void close();
     const group = [...first];
     let bytes = totalSize(first);
     let closing = false;
@@ -62,7 +62,7 @@ function serve(port: MessagePort, { file }: WriterData): void {
     }
     port.postMessage(commitGroup(group) satisfies WriterAnswer);
     written += pagesOf(group.length, bytes);
-    if (closing) close();
+    if (closing) void close();
     else if (written >= PAGES) {
       written = 0;
       checkpoints.begin();

@@ -26,12 +26,15 @@ const writer = createWriter(database, {
   checkpoint: checkpoints.begin,
 });
 
-port.on('message', (message: ToWriter) => {
-  writer.run(accept(message));
-  if (!closing) return;
-  checkpoints.close();
+const close = async (): Promise<void> => {
+  await checkpoints.close();
   database.close();
   port.close();
+};
+
+port.on('message', (message: ToWriter) => {
+  writer.run(accept(message));
+  if (closing) void close();
 });
 
 function accept(message: ToWriter) {
