@@ -74,7 +74,8 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
     if (bytes !== undefined) call.bytes = bytes;
     if (key === undefined) {
       const answer = await run(route, checks, call, ctx, body);
-      await shown(answer);
+      const showing = shown(answer);
+      if (showing !== undefined) await showing;
       respond(ctx, deps, answer);
       return;
     }
@@ -224,9 +225,9 @@ async function runKeyed(route: Route, checks: Checks, call: RequestCall, ctx: Co
   respond(ctx, deps, answer);
 }
 
-/** Waits until the read models that an answer names show what was written, a second at most. */
-async function shown({ position, shownIn }: Answer): Promise<void> {
-  if (position !== undefined && shownIn !== undefined) await waitUntilShown(position, shownIn);
+/** Waits until the read models that an answer names show what was written, a second at most. `undefined`: it names none, and need not wait for a turn either; look-ups don't. */
+function shown({ position, shownIn }: Answer): Promise<void> | undefined {
+  return position === undefined || shownIn === undefined ? undefined : waitUntilShown(position, shownIn);
 }
 
 /** The outcome stands in the log; that it can't be kept beside it must not take the answer from the caller. */

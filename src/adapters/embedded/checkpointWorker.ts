@@ -2,12 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { moveNow } from './checkpoint.js';
 import { Sqlite } from './driver.js';
-
-/** What the thread is started with. */
-export interface CheckpointData {
-  /** The file; another connection of the process has it open already. */
-  readonly file: string;
-}
+import type { ThreadData } from './thread.js';
 
 /** What was added while pages were moved is moved as well, until it is no more than this many pages: what then is left for the writer's own thread takes a moment. */
 const FEW_PAGES = 64;
@@ -15,7 +10,7 @@ const FEW_PAGES = 64;
 const PASSES = 8;
 
 const port = parentPort!;
-const database = new Sqlite((workerData as CheckpointData).file, { fileMustExist: true, timeout: 0 });
+const database = new Sqlite((workerData as ThreadData).file, { fileMustExist: true, timeout: 0 });
 
 function move(): void {
   let before = 0;

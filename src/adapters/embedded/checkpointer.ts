@@ -5,13 +5,13 @@
 import { Worker } from 'node:worker_threads';
 import type { Database } from 'better-sqlite3';
 import { moveNow } from './checkpoint.js';
-import type { CheckpointData } from './checkpointWorker.js';
+import { type ThreadData, endThread } from './thread.js';
 
 /** Has the WAL of one file moved. */
 export interface Checkpointer {
   /** Begins to move what stands in the WAL, unless that is under way. Throws nothing: what can't be moved now stays where it is, and is moved another time. */
   begin(): void;
-  /** Ends the thread, once it has moved what it is at; nothing may be begun any more. Resolves when it has ended. */
+  /** Ends the thread, once it has moved what it is at; nothing may be begun any more. Resolves when it has ended: until then the connection stays open. */
   close(): Promise<void>;
 }
 
@@ -22,13 +22,12 @@ export interface Checkpointer {
 export function checkpointer(database: Database, file: string, script = new URL('./checkpointWorker.js', import.meta.url)): Checkpointer {
   let worker: Worker | undefined;
   let moving = false;
-  let closed = false;
 
   function start(): Worker {
-    const started = new Worker(script, { workerData: { file } satisfies CheckpointData });
+    const started = new Worker(script, { workerData: { file } satisfies ThreadData });
     started.on('message', () => {
       moving = false;
-      if (!closed) moveNow(database);
+      moveNow(database);
     });
     // Nothing is lost with it, so that it fails nobody's write: SQLite moves a WAL that has grown long at the writer's next commit. It must not go unheard, though.
     started.on('error', (error) => process.emitWarning(error));
@@ -49,14 +48,7 @@ export function checkpointer(database: Database, file: string, script = new URL(
       worker.postMessage('move');
     },
     async close() {
-      closed = true;
-      const ending = worker;
-      if (ending === undefined) return;
-      ending.ref();
-      await new Promise((resolve) => {
-        ending.once('exit', resolve);
-        ending.postMessage('close');
-      });
+      if (worker !== undefined) await endThread(worker);
     },
   };
 }

@@ -3,15 +3,10 @@ import type { MessagePort } from 'node:worker_threads';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { moveNow } from '../checkpoint.js';
 import { checkpointer } from '../checkpointer.js';
+import type { ThreadData } from '../thread.js';
 import type { AppendOutcome, AppendRequest } from './commit.js';
 import { GROUP, groupCommit, sizeOf } from './commit.js';
 import { openEventLog } from './log.js';
-
-/** What the thread is started with. */
-export interface WriterData {
-  /** The event log; another connection of the process has it open already. */
-  readonly file: string;
-}
 
 /** Appends, or the wish that the thread ends once all before it are answered. */
 export type WriterMessage = readonly AppendRequest[] | 'close';
@@ -26,7 +21,7 @@ const MOST_PAGES = 10_000;
 const PAGE_BYTES = 4_096;
 const INNER_PAGES = 4;
 
-function serve(port: MessagePort, { file }: WriterData): void {
+function serve(port: MessagePort, { file }: ThreadData): void {
   const database = openEventLog(file, { openElsewhere: true });
   // Room for the inner pages of its index. A wider cache costs more than it saves: where index pages were split, SQLite walks all that are kept, at the commit that everybody waits for.
   database.pragma('cache_size = -4000');
@@ -80,4 +75,4 @@ function totalSize(appends: readonly AppendRequest[]): number {
 }
 
 // Last, since `serve` needs all that stands above; only ever loaded as a thread.
-serve(parentPort!, workerData as WriterData);
+serve(parentPort!, workerData as ThreadData);

@@ -5,9 +5,10 @@ import { ConflictError, EventTooLargeError, LogSealedError, MAX_APPEND_BYTES } f
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { Sqlite } from '../driver.js';
 import { unavailableOf } from '../sqlite.js';
+import { type ThreadData, endThread } from '../thread.js';
 import type { AppendOutcome, AppendRequest } from './commit.js';
 import { GROUP, sizeOf } from './commit.js';
-import type { WriterAnswer, WriterData, WriterMessage } from './eventStoreWorker.js';
+import type { WriterAnswer, WriterMessage } from './eventStoreWorker.js';
 import { positionOf } from './log.js';
 import type { StoredAppend } from './recent.js';
 
@@ -51,7 +52,7 @@ export function openEventWriter({ file, onStored, onGrown, script = new URL('./e
   let closing = false;
 
   function start(): Worker {
-    const started = new Worker(script, { workerData: { file } satisfies WriterData });
+    const started = new Worker(script, { workerData: { file } satisfies ThreadData });
     let cause: Error | undefined;
     started.on('message', answer);
     started.on('error', (error: Error) => {
@@ -131,11 +132,7 @@ export function openEventWriter({ file, onStored, onGrown, script = new URL('./e
       flush();
       if (worker === undefined) return;
       closing = true;
-      const ending = worker;
-      ending.ref();
-      const exited = new Promise((resolve) => ending.once('exit', resolve));
-      ending.postMessage('close' satisfies WriterMessage);
-      await exited;
+      await endThread(worker);
     },
   };
 }

@@ -1,6 +1,7 @@
 /** The main thread's side of the writer: gathers what is asked within a turn of the event loop into one message, and hands back the answers. */
 import type { Worker } from 'node:worker_threads';
 import { UnavailableError } from '../../../ports/unavailable.js';
+import { endThread } from '../thread.js';
 import type { Answer, Fault, Numbered, ToWriter, WriterRequest } from './messages.js';
 
 /** The writer as the main thread sees it. */
@@ -106,12 +107,7 @@ export function openLink(start: () => Worker, errorOf: (fault: Fault) => Error, 
     async close() {
       closed = true;
       await sent();
-      const ending = worker;
-      if (ending === undefined) return;
-      await new Promise((resolve) => {
-        ending.once('exit', resolve);
-        ending.postMessage('close' satisfies ToWriter);
-      });
+      if (worker !== undefined) await endThread(worker);
     },
   };
 }

@@ -4,6 +4,7 @@
  */
 import type { Worker } from 'node:worker_threads';
 import type { CollectionSpec, StoredDocument } from '../../../ports/readStore.js';
+import { endThread } from '../thread.js';
 import { type Layout, layoutOf } from './layout.js';
 import type { Memory } from './memory.js';
 import type { FromLookupThread, ToLookupThread } from './messages.js';
@@ -183,13 +184,7 @@ export function openLookups({ read, memory, start, onDeath, restartMs = RESTART_
       }),
     async close() {
       closed = true;
-      const ending = thread?.worker;
-      if (ending === undefined) return;
-      ending.ref();
-      await new Promise((resolve) => {
-        ending.once('exit', resolve);
-        ending.postMessage('close' satisfies ToLookupThread);
-      });
+      if (thread !== undefined) await endThread(thread.worker);
     },
   };
 }

@@ -73,9 +73,3 @@ export type ToLookupThread = readonly { readonly table: string; readonly ids: re
  * `undefined` alone: it could not read.
  */
 export type FromLookupThread = 'ready' | readonly (string | undefined)[] | undefined;
-
-/** What each of the threads is started with. */
-export interface ThreadData {
-  /** Path of the data file. */
-  readonly file: string;
-}

@@ -8,12 +8,13 @@ import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { Sqlite } from '../driver.js';
 import { unavailableOf } from '../sqlite.js';
+import type { ThreadData } from '../thread.js';
 import { openReader, READ_STORE_FILE } from './file.js';
 import { layoutOf, versionsOf } from './layout.js';
 import { openLink } from './link.js';
 import { openLookups } from './lookups.js';
 import { createMemory } from './memory.js';
-import type { Fault, ThreadData } from './messages.js';
+import type { Fault } from './messages.js';
 import { createPacker, packCorrections } from './packer.js';
 import { createReader } from './reader.js';
 import { openRecords } from './records.js';

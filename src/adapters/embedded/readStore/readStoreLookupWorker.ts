@@ -2,8 +2,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Statement } from 'better-sqlite3';
 import { Sqlite } from '../driver.js';
+import type { ThreadData } from '../thread.js';
 import { openReader } from './file.js';
-import type { FromLookupThread, ThreadData, ToLookupThread } from './messages.js';
+import type { FromLookupThread, ToLookupThread } from './messages.js';
 
 type Row = readonly [position: string, body: string];
 

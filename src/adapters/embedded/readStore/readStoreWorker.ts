@@ -1,8 +1,9 @@
 /** The writer's thread. It answers in the order it commits, and ends when it is asked to close. */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { checkpointer } from '../checkpointer.js';
+import type { ThreadData } from '../thread.js';
 import { openWriter } from './file.js';
-import type { Answer, ToWriter, ThreadData } from './messages.js';
+import type { Answer, ToWriter } from './messages.js';
 import { createWriter } from './writer.js';
 
 const port = parentPort;
