@@ -67,7 +67,7 @@ export async function startApp(config: Config, logger: Logger, { projections = P
     const hash = keyedHash(keys.hashKey);
     const metrics = open.add(openMetrics({ version: VERSION, dataDir: config.dataDir }), (one) => one.close());
     const engines = metrics.measure(tracedEngines(opened));
-    const models = openReadModels(engines.store);
+    const models = openReadModels(engines.store, engines.events);
     const holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
     const readiness = readinessOf(engines, config, projections);
 

@@ -1,8 +1,11 @@
 /** All projections, and the read models that queries and commands read. */
+import { giftStream } from './domain/gift.js';
+import type { EventStore } from './ports/eventStore.js';
 import type { ReadStore } from './ports/readStore.js';
 import { accountsProjection } from './projections/accounts.js';
 import { catalogueProjection } from './projections/catalogue/catalogue.js';
 import { gifts } from './projections/gifts.js';
+import { linearizable } from './projections/linearizable.js';
 import { parkedProjection } from './projections/parked.js';
 import type { Projection } from './projections/projection.js';
 import { openReadModel, type ReadModel } from './projections/readModel.js';
@@ -26,9 +29,13 @@ export const PROJECTIONS = Object.values(ALL) as unknown as readonly Projection[
 /** Every read model. */
 export type ReadModels = { readonly [N in keyof typeof ALL]: (typeof ALL)[N] extends Projection<infer B> ? ReadModel<B> : never };
 
-/** Opens every read model on a store; nothing is kept open. */
-export function openReadModels(store: ReadStore): ReadModels {
-  return Object.fromEntries(Object.entries(ALL).map(([name, projection]) => [name, openReadModel(store, projection as unknown as Projection)])) as ReadModels;
+/**
+ * Opens every read model on a store; nothing is kept open. `events`: the log that they are filled from, where gifts are to be read as it tells them at that moment: they are redeemed at tills,
+ * and nobody there is to wait for a read model.
+ */
+export function openReadModels(store: ReadStore, events?: Pick<EventStore, 'local'>): ReadModels {
+  const models = Object.fromEntries(Object.entries(ALL).map(([name, projection]) => [name, openReadModel(store, projection as unknown as Projection)])) as ReadModels;
+  return { ...models, gifts: linearizable(models.gifts, events?.local, giftStream) };
 }
 
 /** The read models that every route may answer from. */

@@ -227,7 +227,7 @@ async function runKeyed(route: Route, checks: Checks, call: RequestCall, ctx: Co
 
 /** Waits until the read models that an answer names show what was written, a second at most. `undefined`: it names none, and need not wait for a turn either; look-ups don't. */
 function shown({ position, shownIn }: Answer): Promise<void> | undefined {
-  return position === undefined || shownIn === undefined ? undefined : waitUntilShown(position, shownIn);
+  return position === undefined || shownIn === undefined || shownIn.length === 0 ? undefined : waitUntilShown(position, shownIn);
 }
 
 /** The outcome stands in the log; that it can't be kept beside it must not take the answer from the caller. */

@@ -105,6 +105,14 @@ export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** A log on this very machine, as it is when it is asked: nothing that was acknowledged before is missing. */
+export interface LocalLog {
+  /** Position of the last event of the log; `undefined` while it is empty. @throws UnavailableError */
+  end(): Position | undefined;
+  /** Position of the last event of a stream; `undefined` while it has none. @throws UnavailableError */
+  lastOf(stream: string): Position | undefined;
+}
+
 /** The engine. */
 export interface EventStore {
   /** The log's id: made with the log, never changed. */
@@ -155,6 +163,11 @@ export interface EventStore {
 
   /** Position of the last event of the log; `undefined` while it is empty. @throws UnavailableError */
   end(): Promise<Position | undefined>;
+
+  /**
+   * What the log holds at this moment, whichever process appended it, said without a round trip; absent where an engine can't: then whoever must know asks and waits.
+   */
+  readonly local?: LocalLog;
 
   /**
    * Where the log stood at a time (ISO 8601, UTC, milliseconds): an event of that time or before, followed by a later one or by nothing; `undefined` when the

@@ -24,6 +24,8 @@ export interface ReadModel<B extends Body> {
   edition(): string;
   /** Waits until everything up to `position` is folded, at most `timeoutMs`. @returns whether it is. */
   reached(position: Position, timeoutMs: number): Promise<boolean>;
+  /** Documents by id are never older than the log: see `linearizable.ts`. Whoever appends to their streams need not wait until they show it. */
+  readonly linearizable?: true;
 }
 
 /** How long the version in use is taken as known, in ms. */

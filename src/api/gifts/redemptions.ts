@@ -31,6 +31,7 @@ const UNREDEEM_BODY: Schema = {
 
 /** The routes. */
 export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
+  const shownIn = deps.gifts.linearizable === true ? [] : [deps.gifts];
   return [
     {
       method: 'POST',
@@ -56,7 +57,7 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
           const { redemption, event, replayed } = await redeemGift(deps, loaded, user, context, body['location_id'] as string);
           const { redemption_id: id, location_id } = redemption;
           const data = redemptionEntity(giftId, { id, location_id, redeemed: true, created_at: event.at, updated_at: event.at });
-          return { status: 201, body: { data }, position: event.position, shownIn: [deps.gifts], replayed };
+          return { status: 201, body: { data }, position: event.position, shownIn, replayed };
         };
       },
     },
@@ -84,7 +85,7 @@ export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
           const { redeemed, event, replayed } = await unredeemGift(deps, loaded, user, context, redemptionId);
           const { redemption_id: id, location_id } = redeemed.data;
           const data = redemptionEntity(giftId, { id, location_id, redeemed: false, created_at: redeemed.at, updated_at: event.at });
-          return { status: 200, body: { data }, position: event.position, shownIn: [deps.gifts], replayed };
+          return { status: 200, body: { data }, position: event.position, shownIn, replayed };
         };
       },
     },

@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Database } from 'better-sqlite3';
-import type { EventStore, RecordedEvent } from '../../../ports/eventStore.js';
+import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { feed } from './feed.js';
 import { gather } from './gather.js';
@@ -45,6 +45,8 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
   const recent = recentEvents();
   const writer = openEventWriter({ file, onStored: recent.add, onGrown: tail.grew });
   let closing: Promise<void> | undefined;
+  /** The log's end, for all who ask at one moment: before anything else comes in. */
+  let asked: { readonly end: Position | undefined } | undefined;
 
   function refuseWhenClosed(): void {
     if (closing !== undefined) throw new UnavailableError('the event store is closed');
@@ -102,8 +104,22 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
 
     async end() {
       refuseWhenClosed();
-      const end = reader.end();
-      return end === 0 ? undefined : positionOf(end);
+      return positionOrNone(reader.end());
+    },
+
+    local: {
+      end() {
+        refuseWhenClosed();
+        if (asked === undefined) {
+          asked = { end: positionOrNone(reader.end()) };
+          queueMicrotask(() => (asked = undefined));
+        }
+        return asked.end;
+      },
+      lastOf(stream) {
+        refuseWhenClosed();
+        return positionOrNone(reader.lastOf(stream));
+      },
     },
 
     async positionAt(time) {
@@ -142,6 +158,10 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
       await closing;
     },
   };
+}
+
+function positionOrNone(position: number): Position | undefined {
+  return position === 0 ? undefined : positionOf(position);
 }
 
 function openedLogId(database: Database, file: string): string {

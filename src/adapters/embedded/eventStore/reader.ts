@@ -34,6 +34,8 @@ export type Scan = (after: number, through: number, limit: number) => Slice;
 export interface EventReader {
   /** Number of the last position; 0 while the log is empty. */
   end(): number;
+  /** Number of the position of the last event of a stream; 0 while it has none. */
+  lastOf(stream: string): number;
   /** The time of the event at a position, which must be there. */
   timeAt(position: number): string;
   /** Adds events of the stream from revision `from` on to `into`, at most `limit`. @returns whether there may be more. */
@@ -47,6 +49,7 @@ export interface EventReader {
 /** Reads `file` through `database`. */
 export function eventReader(database: Database, file: string): EventReader {
   const endOf = database.prepare<[], number>('SELECT coalesce(max(position), 0) FROM events').pluck();
+  const lastOf = database.prepare<[string], number>('SELECT position FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1').pluck();
   const timeOf = database.prepare<[number], string>('SELECT at FROM events WHERE position = ?').pluck();
   const stream = database
     .prepare<[string, number, number], EventRow>(`SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ${VALUE} ORDER BY revision LIMIT ${VALUE}`)
@@ -67,6 +70,7 @@ export function eventReader(database: Database, file: string): EventReader {
 
   return {
     end: () => guarded(() => endOf.get()!),
+    lastOf: (name) => guarded(() => lastOf.get(name) ?? 0),
     timeAt: (position) => guarded(() => timeOf.get(position)!),
 
     readStream: (name, from, limit, into) =>

@@ -1,0 +1,96 @@
+/**
+ * Linearizable reads of a read model whose log is on this machine: a document by id shows all that its stream held when it was asked for, whichever process appended it. Who appends
+ * need not wait for the read model then, and of those who read only the few wait whose document is behind at that moment.
+ */
+import type { LocalLog, Position } from '../ports/eventStore.js';
+import type { Body } from '../ports/readStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
+import type { ReadModel } from './readModel.js';
+
+/** How long a read waits for a document that is behind, in ms. Later it is answered as it is: so it would be, too, had the write waited. */
+const BEHIND_WAIT_MS = 1_000;
+/** The streams of more documents are not looked at one by one: some 5 µs each. */
+const FEW = 100;
+
+/**
+ * The model with linearizable `get` and `getMany`; all else as it is.
+ * @param log absent: where the log is far away, nothing can be said in time, and the model is given back as it is
+ * @param streamOf the stream that the document with this id is made of; what other streams hold of it may come later
+ */
+export function linearizable<B extends Body>(model: ReadModel<B>, log: LocalLog | undefined, streamOf: (id: string) => string): ReadModel<B> {
+  if (log === undefined) return model;
+  const from = log;
+  /** All documents show the log up to here, since that was asked; of this edition. */
+  let seen: Position = '';
+  let edition = model.edition();
+  let following = false;
+
+  function shownSoFar(): Position {
+    // Another build may stand elsewhere.
+    if (edition !== model.edition()) {
+      edition = model.edition();
+      seen = '';
+    }
+    return seen;
+  }
+
+  /** Notes, beside those who read, when the model has come to the log's end: then nobody need look at streams any more. */
+  function follow(end: Position): void {
+    if (following) return;
+    following = true;
+    const of = edition;
+    // What fails here whoever reads next meets, too, and is told.
+    const reached = model.reached(end, BEHIND_WAIT_MS).catch(() => false);
+    void reached.then((isThere) => {
+      following = false;
+      if (isThere && of === edition && end > seen) seen = end;
+    });
+  }
+
+  /** What `ask` finds in the log. Where that can't be read, nothing is known of it that could be waited for. */
+  function asked(ask: () => Position | undefined): Position | undefined {
+    try {
+      return ask();
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      return undefined;
+    }
+  }
+
+  /** Up to where the log tells of these documents beyond `shown`; `undefined`: it tells nothing more. */
+  function beyond(shown: Position, ids: readonly string[]): Position | undefined {
+    const end = from.end();
+    if (end === undefined || end <= shown) return undefined;
+    follow(end);
+    let last: Position | undefined;
+    for (const id of ids) {
+      const one = from.lastOf(streamOf(id));
+      if (one !== undefined && one > (last ?? shown)) last = one;
+    }
+    return last;
+  }
+
+  /** Reads, and where the log held more by then, waits for that and reads again. */
+  async function read<T>(ids: readonly string[], work: () => Promise<T>): Promise<T> {
+    const shown = shownSoFar();
+    const found = await work();
+    const behind = asked(() => beyond(shown, ids));
+    if (behind === undefined) return found;
+    await model.reached(behind, BEHIND_WAIT_MS);
+    return work();
+  }
+
+  /** Waits until all that the log holds is shown, and reads then: once, since there is much to read. */
+  async function readMany<T>(work: () => Promise<T>): Promise<T> {
+    const end = asked(() => from.end());
+    if (end !== undefined && end > shownSoFar()) await model.reached(end, BEHIND_WAIT_MS);
+    return work();
+  }
+
+  return {
+    ...model,
+    linearizable: true,
+    get: (id) => read([id], () => model.get(id)),
+    getMany: (ids) => (ids.length > FEW ? readMany(() => model.getMany(ids)) : read(ids, () => model.getMany(ids))),
+  };
+}
