@@ -28,7 +28,8 @@ export function setCommonHeaders(ctx: Context): void {
 export function sendJson(ctx: Context, status: number, headers: readonly string[], text: string): void {
   ctx.respond = false;
   const { requestId } = ctx.state as RequestState;
-  const length = String(Buffer.byteLength(text));
-  ctx.res.writeHead(status, [...SECURE_HEADERS_FLAT, 'X-Request-Id', requestId, 'Content-Type', 'application/json; charset=utf-8', 'Content-Length', length, ...headers]);
-  ctx.res.end(text);
+  const bytes = Buffer.byteLength(text);
+  ctx.res.writeHead(status, [...SECURE_HEADERS_FLAT, 'X-Request-Id', requestId, 'Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(bytes), ...headers]);
+  // Of ASCII both are the same bytes, and Latin-1 is written with less ado.
+  ctx.res.end(text, bytes === text.length ? 'latin1' : 'utf8');
 }

@@ -14,7 +14,7 @@ export interface LogDestination {
 }
 
 /** Characters that are collected before they are written ... */
-const ENOUGH = 16_384;
+const ENOUGH = 65_536;
 /** ... or how long, in milliseconds, the first of them waits. */
 const WAIT_MS = 100;
 /** A reader that falls behind further than so many characters loses lines; how many is told in the log. */

@@ -10,6 +10,7 @@ import { UnavailableError } from '../../src/ports/unavailable.js';
 import { recordable } from '../../src/commands/context.js';
 import type { Principal } from '../../src/api/auth/principal.js';
 import { type HeldKey, bodyHashOf, isDecided, keyedCommandId, takeKey } from '../../src/api/idempotency.js';
+import { farLog } from '../support/farLog.js';
 import { memoryRecords } from '../support/memoryRecords.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
 import { type Reply, type Service, startService } from '../support/service.js';
@@ -282,7 +283,7 @@ test('what has been written is answered, a second later at most, where the read 
       if (lost !== undefined) throw new UnavailableError('the read store is lost');
       return engines.store.reached(...asked);
     };
-    return { ...engines, store: { ...engines.store, reached } };
+    return { ...farLog(engines), store: { ...engines.store, reached } };
   };
   const own = await startService({ app: { through } });
   try {
@@ -313,7 +314,7 @@ test('what has been written is answered, a second later at most, where the read 
   }
 });
 
-test('the answer of a redeem is kept for its key while its read model is waited for, not behind that', async () => {
+test('the answer of a redeem is kept for its key while its read model is waited for, where it is, not behind that', async () => {
   let order: string[] = [];
   const through = (engines: Engines): Engines => {
     const { store } = engines;
@@ -325,7 +326,7 @@ test('the answer of a redeem is kept for its key while its read model is waited 
       order.push('waited');
       return store.reached(...asked);
     };
-    return { ...engines, store: { ...store, reached, records: { ...store.records, put } } };
+    return { ...farLog(engines), store: { ...store, reached, records: { ...store.records, put } } };
   };
   const own = await startService({ app: { through } });
   try {

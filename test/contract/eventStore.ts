@@ -39,6 +39,19 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     assert.is((await store.append(newStream(), [event()], 'any')).revision, 0);
   },
 
+  async 'where the log can be asked without a round trip, it tells at once of what was appended'(store) {
+    const { local } = store;
+    assert.is(local !== undefined, store.engine === 'embedded', 'only what is on this machine');
+    if (local === undefined) return;
+    const [stream, other] = [newStream(), newStream()];
+    assert.is(local.lastOf(stream), undefined);
+    const { position } = await store.append(stream, events(3), 'none');
+    assert.equal([local.end(), local.lastOf(stream)], [position, position]);
+    const later = await store.append(other, [event()], 'none');
+    assert.equal([local.end(), local.lastOf(stream), local.lastOf(other)], [later.position, position, later.position]);
+    assert.is(local.end(), await store.end());
+  },
+
   async 'an event is read as it was appended'(store) {
     const stream = newStream();
     const appended: NewEvent = {

@@ -4,6 +4,7 @@ import { suite } from 'uvu';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import type { Engines } from '../../../src/engines.js';
 import { checked, answerOf, unharmed } from '../../support/answers.js';
+import { farLog } from '../../support/farLog.js';
 import { buy, buyOne, purchaseOf, redeem, refused, unredeem } from '../../support/giftFlow.js';
 import { boughtBefore, daysFromNow, happenedBefore, redeemedAtBean } from '../../support/pastPurchase.js';
 import { type Json, type Reply, type Service, startService } from '../../support/service.js';
@@ -320,7 +321,7 @@ test('redeemed and then expired: already redeemed; unredeemed and then expired: 
   assert.deepEqual((await look(gift)).json.data.redeemed_id, null);
 });
 
-test('a write answers once the read models that it touches show it', async () => {
+test('a write answers once the read models that it touches show it, where those who read can’t see by themselves', async () => {
   /** The read models that were waited for, while anybody counts. */
   let waited: string[] | undefined;
   const through = (engines: Engines): Engines => {
@@ -331,7 +332,7 @@ test('a write answers once the read models that it touches show it', async () =>
       waited?.push(collection);
       return shown;
     };
-    return { ...engines, store: { ...engines.store, reached } };
+    return { ...farLog(engines), store: { ...engines.store, reached } };
   };
   const own = await startService({ app: { through } });
   const waitedBy = async (write: () => Promise<Reply>): Promise<number> => {

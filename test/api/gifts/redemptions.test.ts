@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { blockGift, unblockGift } from '../../../src/commands/blockGift.js';
 import type { CommandContext } from '../../../src/commands/context.js';
 import { giftStream } from '../../../src/domain/gift.js';
 import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { openReadModels } from '../../../src/readModels.js';
-import { buyOne, redeem, refused, unredeem } from '../../support/giftFlow.js';
+import { buy, buyOne, redeem, refused, unredeem } from '../../support/giftFlow.js';
+import { heldCollection } from '../../support/heldCollection.js';
 import { type Service, startService } from '../../support/service.js';
 import { CATALOGUE } from '../../support/testCatalogue.js';
 
@@ -37,6 +39,36 @@ test('redeeming and reversing say where the log stands with them', async () => {
     const reply = await act(service, gift);
     const last = (await service.events.read(giftStream(gift))).at(-1);
     assert.equal(reply.headers.get('gift-position'), `${service.events.logId}:${last?.position}`);
+  }
+});
+
+test('a redemption is not held up by a slow read model; whoever reads the gift, and no other, waits for it', async () => {
+  const { through, hold, free } = heldCollection('gifts');
+  const slow = await startService({ app: { through } });
+  try {
+    const [gift, other] = await buy(slow, 'latte', [{}, {}]);
+    const token = await slow.userToken('ann');
+    const shown = async (id = ''): Promise<unknown> => (await slow.ask('GET', `/api/v2/gifts/${id}`, { token })).json['data']['gift_status'];
+    await slow.userToken('till-coffee');
+    hold();
+    const began = performance.now();
+    assert.equal((await redeem(slow, gift ?? '')).status, 201);
+    const took = performance.now() - began;
+    // Where the log is far away, nobody who reads could know: then the write waits, for a second.
+    assert.equal(took < 900, slow.events.local !== undefined, `${took} ms`);
+    const asked = performance.now();
+    assert.equal(await shown(other), 'sent');
+    assert.ok(performance.now() - asked < 900, 'nothing has happened to it');
+    const reading = shown(gift);
+    await sleep(100);
+    await free();
+    assert.equal(await reading, 'redeemed');
+    hold();
+    assert.equal((await unredeem(slow, gift ?? '')).status, 200);
+    assert.equal(await shown(gift), 'redeemed', 'after a second it is shown as it is');
+  } finally {
+    await free();
+    await slow.close();
   }
 });
 

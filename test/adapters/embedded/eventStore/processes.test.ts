@@ -36,6 +36,19 @@ test('processes that begin a log at the same time begin the same one', () =>
     });
   }));
 
+test('what another process has appended is told at once', () =>
+  inFolder(async ({ dir, open }) => {
+    const { local } = await open();
+    await withProcesses(dir, 1, async ([other]) => {
+      assert.is(local?.end(), undefined);
+      const stream = newStream();
+      for (let n = 0; n < 20; n++) {
+        const { position } = await other!.append(stream, [event()], n === 0 ? 'none' : n - 1);
+        assert.equal([local?.end(), local?.lastOf(stream)], [position, position]);
+      }
+    });
+  }));
+
 test("a follower sees another process's appends at once", () =>
   inFolder(async ({ dir, open }) => {
     const store = await open();
