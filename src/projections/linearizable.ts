@@ -4,26 +4,28 @@
  */
 import type { LocalLog, Position } from '../ports/eventStore.js';
 import type { Body } from '../ports/readStore.js';
-import { UnavailableError } from '../ports/unavailable.js';
 import type { ReadModel } from './readModel.js';
 
 /** How long a read waits for a document that is behind, in ms. Later it is answered as it is: so it would be, too, had the write waited. */
 const BEHIND_WAIT_MS = 1_000;
 /** The streams of more documents are not looked at one by one: some 5 µs each. */
 const FEW = 100;
+/** How often at most it is asked how far the model has come, in ms: to find out may take looking into its store. */
+const FOLLOW_MS = 10;
 
 /**
- * The model with linearizable `get` and `getMany`; all else as it is.
+ * The model with linearizable `get` and `getMany`, which need the log then: where it can't be read they throw UnavailableError, or DataFileError, as it does. All else is as it was.
  * @param log absent: where the log is far away, nothing can be said in time, and the model is given back as it is
  * @param streamOf the stream that the document with this id is made of; what other streams hold of it may come later
  */
 export function linearizable<B extends Body>(model: ReadModel<B>, log: LocalLog | undefined, streamOf: (id: string) => string): ReadModel<B> {
   if (log === undefined) return model;
   const from = log;
-  /** All documents show the log up to here, since that was asked; of this edition. */
+  /** Every document of this edition is known to show the log up to here. */
   let seen: Position = '';
   let edition = model.edition();
   let following = false;
+  let followed = Number.NEGATIVE_INFINITY;
 
   function shownSoFar(): Position {
     // Another build may stand elsewhere.
@@ -36,25 +38,17 @@ export function linearizable<B extends Body>(model: ReadModel<B>, log: LocalLog 
 
   /** Notes, beside those who read, when the model has come to the log's end: then nobody need look at streams any more. */
   function follow(end: Position): void {
-    if (following) return;
+    const now = performance.now();
+    if (following || now - followed < FOLLOW_MS) return;
     following = true;
+    followed = now;
     const of = edition;
     // What fails here whoever reads next meets, too, and is told.
     const reached = model.reached(end, BEHIND_WAIT_MS).catch(() => false);
     void reached.then((isThere) => {
       following = false;
-      if (isThere && of === edition && end > seen) seen = end;
+      if (isThere && of === edition && of === model.edition() && end > seen) seen = end;
     });
-  }
-
-  /** What `ask` finds in the log. Where that can't be read, nothing is known of it that could be waited for. */
-  function asked(ask: () => Position | undefined): Position | undefined {
-    try {
-      return ask();
-    } catch (error) {
-      if (!(error instanceof UnavailableError)) throw error;
-      return undefined;
-    }
   }
 
   /** Up to where the log tells of these documents beyond `shown`; `undefined`: it tells nothing more. */
@@ -73,8 +67,9 @@ export function linearizable<B extends Body>(model: ReadModel<B>, log: LocalLog 
   /** Reads, and where the log held more by then, waits for that and reads again. */
   async function read<T>(ids: readonly string[], work: () => Promise<T>): Promise<T> {
     const shown = shownSoFar();
+    const of = edition;
     const found = await work();
-    const behind = asked(() => beyond(shown, ids));
+    const behind = beyond(of === model.edition() ? shown : '', ids);
     if (behind === undefined) return found;
     await model.reached(behind, BEHIND_WAIT_MS);
     return work();
@@ -82,7 +77,7 @@ export function linearizable<B extends Body>(model: ReadModel<B>, log: LocalLog 
 
   /** Waits until all that the log holds is shown, and reads then: once, since there is much to read. */
   async function readMany<T>(work: () => Promise<T>): Promise<T> {
-    const end = asked(() => from.end());
+    const end = from.end();
     if (end !== undefined && end > shownSoFar()) await model.reached(end, BEHIND_WAIT_MS);
     return work();
   }

@@ -24,7 +24,7 @@ export interface ReadModel<B extends Body> {
   edition(): string;
   /** Waits until everything up to `position` is folded, at most `timeoutMs`. @returns whether it is. */
   reached(position: Position, timeoutMs: number): Promise<boolean>;
-  /** Documents by id are never older than the log: see `linearizable.ts`. Whoever appends to their streams need not wait until they show it. */
+  /** A document by id shows what its own stream holds in the log, or is waited for a second: see `linearizable.ts`. Whoever appends to that stream need not wait until it is shown. */
   readonly linearizable?: true;
 }
 

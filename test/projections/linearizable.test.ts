@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { LocalLog, Position } from '../../src/ports/eventStore.js';
@@ -62,6 +63,9 @@ async function caughtUp({ read, waits, state }: ReturnType<typeof behind>): Prom
   waits.length = 0;
 }
 
+/** So long that it may be asked again how far the model has come. */
+const pause = async (): Promise<void> => sleep(12);
+
 test('a document of which the log holds more is waited for, and read again', async () => {
   const them = behind();
   await caughtUp(them);
@@ -100,6 +104,7 @@ test('where the log has not grown no stream is looked at', async () => {
 test('it is noted beside the reads when the model has come to the log’s end', async () => {
   const them = behind();
   await caughtUp(them);
+  await pause();
   them.append('other');
   await them.read.get('a');
   await Promise.resolve();
@@ -134,15 +139,44 @@ test('another build may stand elsewhere: nothing is taken as shown by it', async
   assert.equal(await them.read.get('a'), { shown: '2' });
 });
 
-test('a log that can’t be read keeps nobody from what there is; a mistake of ours is not hidden', async () => {
+test('another build that comes into use while it is read is not taken for the one before', async () => {
   const them = behind();
   await caughtUp(them);
   them.append('a');
+  await them.read.get('a');
+  await pause();
+  const before = them.waits.length;
+  const reading = them.read.get('a');
+  them.state.edition = '2/0';
+  them.state.stands = '0';
+  assert.equal(await reading, { shown: '2' });
+  assert.ok(them.waits.length > before);
+});
+
+test('a log that can’t be read is no log without news', async () => {
+  const them = behind();
   them.state.fails = new UnavailableError('no log');
-  assert.equal(await them.read.get('a'), { shown: '1' });
-  assert.equal((await them.read.getMany(Array.from({ length: 200 }, String))).length, 200);
-  them.state.fails = new TypeError('broken');
-  assert.instance(await failureOf(them.read.get('a')), TypeError);
+  assert.instance(await failureOf(them.read.get('a')), UnavailableError);
+  assert.instance(await failureOf(them.read.getMany(Array.from({ length: 200 }, String))), UnavailableError);
+});
+
+test('how far the model has come is asked for again where that failed, and not at every read', async () => {
+  const them = behind();
+  await caughtUp(them);
+  await pause();
+  them.append('other');
+  them.state.down = true;
+  await them.read.get('a');
+  await them.read.get('b');
+  assert.is(them.waits.length, 1);
+  them.state.down = false;
+  await pause();
+  await them.read.get('a');
+  assert.is(them.waits.length, 2);
+  await Promise.resolve();
+  them.state.looks = 0;
+  await them.read.get('a');
+  assert.is(them.state.looks, 0, 'it is there');
 });
 
 test('a read store that is gone is told to who reads', async () => {

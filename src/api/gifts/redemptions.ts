@@ -31,6 +31,7 @@ const UNREDEEM_BODY: Schema = {
 
 /** The routes. */
 export function redemptionRoutes(deps: GiftRouteDeps): Route[] {
+  // Where those who read the gift wait for what its stream holds, nobody at a till does.
   const shownIn = deps.gifts.linearizable === true ? [] : [deps.gifts];
   return [
     {

@@ -1,7 +1,7 @@
 /**
  * What readers use and the leading projector does not know how to fold: a deployment whose code lacks the former fold, an earlier release brought back, or one that has never heard of a read model that
  * a later one added. The leading process builds its own version and says in a record what it does not keep; one of those that stand by, of the release that knows it, keeps that up to date meanwhile, under a lease of its own.
- * Where none does, readers see it as it was left: writes wait for it in vain (a second), reads that send `Gift-Position` get 503, and readiness, status and log say so.
+ * Where none does, readers see it as it was left: writes wait for it in vain (a second; for redemptions on an embedded log those who read the gift do), reads that send `Gift-Position` get 503, and readiness, status and log say so.
  */
 import type { Logger } from 'pino';
 import { pause } from '../../async/pause.js';

@@ -8,7 +8,7 @@ import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { openReadModels } from '../../../src/readModels.js';
 import { buy, buyOne, redeem, refused, unredeem } from '../../support/giftFlow.js';
 import { heldCollection } from '../../support/heldCollection.js';
-import { type Service, startService } from '../../support/service.js';
+import { type Json, type Service, startService } from '../../support/service.js';
 import { CATALOGUE } from '../../support/testCatalogue.js';
 
 const test = suite('redemptions');
@@ -48,6 +48,7 @@ test('a redemption is not held up by a slow read model; whoever reads the gift, 
   try {
     const [gift, other] = await buy(slow, 'latte', [{}, {}]);
     const token = await slow.userToken('ann');
+    const transaction = (await slow.ask('GET', `/api/v2/gifts/${gift}`, { token })).json['data']['transaction_id'] as string;
     const shown = async (id = ''): Promise<unknown> => (await slow.ask('GET', `/api/v2/gifts/${id}`, { token })).json['data']['gift_status'];
     await slow.userToken('till-coffee');
     hold();
@@ -59,10 +60,12 @@ test('a redemption is not held up by a slow read model; whoever reads the gift, 
     const asked = performance.now();
     assert.equal(await shown(other), 'sent');
     assert.ok(performance.now() - asked < 900, 'nothing has happened to it');
+    const listing = slow.ask('GET', `/api/v2/transactions/${transaction}/gifts`, { token });
     const reading = shown(gift);
     await sleep(100);
     await free();
     assert.equal(await reading, 'redeemed');
+    assert.deepEqual((await listing).json['data'].map(({ gift_status }: Json) => gift_status), ['redeemed', 'sent']);
     hold();
     assert.equal((await unredeem(slow, gift ?? '')).status, 200);
     assert.equal(await shown(gift), 'redeemed', 'after a second it is shown as it is');

@@ -118,8 +118,10 @@ export function createWaiters(stored: Stored): Waiters {
     async reached(projection, position, timeoutMs) {
       const last = known.get(projection);
       if (last !== undefined && last >= position) return true;
-      // Where somebody waits already, the file was looked at just now and soon will be again.
-      if ((timeoutMs <= 0 || !(waiting.has(projection) || own.has(projection))) && look(projection, position)) return true;
+      // Where somebody waits for no more than that already, the file was looked at just now and soon will be again.
+      const first = waiting.get(projection)?.[0];
+      const looked = own.has(projection) || (first !== undefined && first.position <= position);
+      if ((timeoutMs <= 0 || !looked) && look(projection, position)) return true;
       if (timeoutMs <= 0) return false;
       return new Promise((resolve, reject) => {
         wait(projection, { position, deadline: performance.now() + timeoutMs, resolve, reject });

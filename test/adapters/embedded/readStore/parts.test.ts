@@ -174,6 +174,26 @@ test('waiting ends with the error of a store that can not be read', async () => 
   waiters.close();
 });
 
+test('who waits for less than others do is answered by what the file says now', async () => {
+  let stored = at(3);
+  let looks = 0;
+  const waiters = createWaiters({
+    version: () => 1,
+    checkpoint() {
+      looks += 1;
+      return stored;
+    },
+  });
+  const later = waiters.reached('a@1', at(9), 5_000);
+  stored = at(5);
+  assert.ok(await Promise.race([waiters.reached('a@1', at(5), 5_000), Promise.resolve().then(async () => Promise.resolve(false))]), 'at once');
+  const looked = looks;
+  void waiters.reached('a@1', at(9), 5_000);
+  assert.is(looks, looked, 'for no more than others wait for');
+  waiters.close();
+  assert.not.ok(await later);
+});
+
 test('a checkpoint that is known needs no look into the file', async () => {
   let looks = 0;
   const waiters = createWaiters({
