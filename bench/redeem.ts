@@ -1,7 +1,7 @@
 /**
  * Redeeming distinct gifts, durable before 201, with 64 clients at once, against an ordinary CRUD version of the same.
  * Each gift is redeemed once, by a till of a merchant that it is valid for; both servers keep their files in the same place.
- * Rounds of both alternate and the median round counts, after some that don't: the engine compiles either server's code meanwhile. `--profile=DIR` writes a CPU profile of the service.
+ * Rounds of both alternate and the median round counts, after some that don't: the engine compiles either server's code meanwhile. `--clients=1` measures one till, or as many as are named; `--profile=DIR` writes a CPU profile of the service.
  */
 import { closeSync, fdatasyncSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,8 +11,8 @@ import { type LoadResult, load } from './support/load.js';
 import { median, table, verdict } from './support/report.js';
 import { type Server, startBaseline, startService } from './support/server.js';
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, amount: { type: 'string', default: '8000' }, profile: { type: 'string' } } });
-const CONNECTIONS = 64;
+const { values } = parseArgs({ options: { rounds: { type: 'string', default: '5' }, amount: { type: 'string', default: '8000' }, clients: { type: 'string', default: '64' }, profile: { type: 'string' } } });
+const CONNECTIONS = Number(values.clients);
 const ROUNDS = Number(values.rounds);
 const AMOUNT = Number(values.amount);
 /** Rounds before those that count. */
