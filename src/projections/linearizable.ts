@@ -47,7 +47,7 @@ export function linearizable<B extends Body>(model: ReadModel<B>, log: LocalLog 
     const reached = model.reached(end, BEHIND_WAIT_MS).catch(() => false);
     void reached.then((isThere) => {
       following = false;
-      if (isThere && of === edition && of === model.edition() && end > seen) seen = end;
+      if (isThere && of === edition && end > seen) seen = end;
     });
   }
 
