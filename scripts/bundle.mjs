@@ -17,6 +17,7 @@ const STARTED = [
   'adapters/embedded/eventStore/eventStoreWorker',
   'adapters/embedded/readStore/readStoreWorker',
   'adapters/embedded/readStore/readStoreLookupWorker',
+  'projecting/projectorThread',
 ];
 
 /**

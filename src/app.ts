@@ -17,9 +17,9 @@ import { openMetrics } from './metrics/metrics.js';
 import type { RequestTally } from './metrics/requests.js';
 import { PACKAGE_ROOT } from './packageRoot.js';
 import { startProcesses } from './processes.js';
+import { projectBeside } from './projecting/beside.js';
+import { projectHere } from './projecting/here.js';
 import type { Projection } from './projections/projection.js';
-import { startRebuilder } from './projections/rebuilding/rebuilder.js';
-import { startProjector } from './projections/running/projector.js';
 import { reportServing } from './projections/running/serving.js';
 import { addressOf, makesDeadLinks } from './publicUrl.js';
 import { PROJECTIONS, openReadModels } from './readModels.js';
@@ -55,7 +55,8 @@ export const VERSION = (JSON.parse(readFileSync(new URL('package.json', PACKAGE_
  * Starts what the roles say. Whatever fails to start closes what was opened before.
  * @throws DataFileError, EngineError, the listener's error (a port that is taken), UnavailableError, or what SQLite or the file system says of a file: `startFailure` has words for them
  */
-export async function startApp(config: Config, logger: Logger, { projections = PROJECTIONS, through = (engines) => engines }: AppOptions = {}): Promise<App> {
+export async function startApp(config: Config, logger: Logger, options: AppOptions = {}): Promise<App> {
+  const { projections = PROJECTIONS, through = (engines) => engines } = options;
   const open = resources();
   try {
     const listening = async (port: number): Promise<Listener> => open.add(await listen(port, config.host, (err) => logger.error({ err, port }, 'the listener met an error')), (one) => one.close());
@@ -77,9 +78,10 @@ export async function startApp(config: Config, logger: Logger, { projections = P
       open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }), (one) => one.close());
     }
     if (config.roles.has('projector')) {
-      const projecting = { events: engines.events, store: engines.store, projections, logger, holder };
-      open.add(await startProjector(projecting), (one) => one.close());
-      open.add(startRebuilder(projecting), (one) => one.close());
+      const projecting = projectsBeside(config, options)
+        ? projectBeside({ dataDir: config.dataDir, holder, version: VERSION, logger })
+        : await projectHere({ events: engines.events, store: engines.store, projections, logger, holder });
+      open.add(projecting, (one) => one.close());
     }
     const address = listener === undefined ? undefined : addressOf(config.host, listener.port);
     const publicUrl = config.publicUrl ?? address ?? addressOf(config.host, config.port);
@@ -116,6 +118,11 @@ export async function startApp(config: Config, logger: Logger, { projections = P
     await open.close().catch((late: unknown) => logger.error({ err: late }, 'closing failed'));
     throw error;
   }
+}
+
+/** Whether read models are kept on another thread than requests are answered on: it opens embedded engines by itself, and other ones, or other projections, can't be handed to it. */
+function projectsBeside({ roles, eventStoreUrl, mongodbUrl }: Config, { projections, through }: AppOptions): boolean {
+  return roles.has('api') && eventStoreUrl === undefined && mongodbUrl === undefined && projections === undefined && through === undefined;
 }
 
 /** The engines, and the keys that fit their log: none is made for a log that was made with another. */

@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
+import { openSignals } from '../signals.js';
 import { feed } from './feed.js';
 import { gather } from './gather.js';
 import { eventLogFile, isPosition, logIdOf, openEventLog, positionOf, refuseLostLog, sealEventLog, sealMark } from './log.js';
@@ -25,6 +26,8 @@ const POSITIONS = 2 ** 53;
 export interface EmbeddedEventStoreOptions {
   /** The data folder; made (mode 0700) when there is none. */
   readonly dir: string;
+  /** Another thread of this process has the log open, and keeps it open for longer: see `DatabaseOptions.openElsewhere`. */
+  readonly openElsewhere?: boolean;
 }
 
 /**
@@ -32,10 +35,11 @@ export interface EmbeddedEventStoreOptions {
  * made on this thread, in slices of a few ms.
  * @throws DataFileError when the file is not a whole event log of this program, when it is gone while read models of one are there, or the folder can't be used; UnavailableError when the disk is full.
  */
-export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions): Promise<EventStore> {
+export async function openEmbeddedEventStore({ dir, openElsewhere = false }: EmbeddedEventStoreOptions): Promise<EventStore> {
   const file = eventLogFile(resolve(dir));
-  refuseLostLog(file);
-  const database = openEventLog(file, { readonly: true });
+  // It would look at files that are open.
+  if (!openElsewhere) refuseLostLog(file);
+  const database = openEventLog(file, { readonly: true, openElsewhere });
   database.pragma(`cache_size = -${CACHE_KIB}`);
   const logId = openedLogId(database, file);
   const opened = statSync(file).ino;
@@ -44,6 +48,9 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
   const tail = watchTail(() => reader.end());
   const recent = recentEvents();
   const writer = openEventWriter({ file, onStored: recent.add, onGrown: tail.grew });
+  const signals = openSignals(dir, ({ kind }) => {
+    if (kind === 'wanted') tail.look();
+  });
   let closing: Promise<void> | undefined;
   /** The log's end, for all who ask at one moment: before anything else comes in. */
   let asked: { readonly end: Position | undefined } | undefined;
@@ -65,6 +72,7 @@ export async function openEmbeddedEventStore({ dir }: EmbeddedEventStoreOptions)
   }
 
   async function close(): Promise<void> {
+    signals.close();
     tail.close();
     await writer.close();
     database.close();

@@ -1,4 +1,4 @@
-/** Tells those who wait for the log to grow: at once for appends of this process, by polling for those of another. */
+/** Tells those who wait for the log to grow: at once for appends that are made here, by polling for those of another thread or process. */
 
 /** How often the log's end is looked at while somebody waits, in ms: another process's append must be seen within 50. */
 const POLL_MS = 20;
@@ -12,6 +12,8 @@ export interface Tail {
   past(position: number, signal: AbortSignal | undefined, own?: boolean): Promise<void>;
   /** The log has grown to `position`. */
   grew(position: number): void;
+  /** Looks now, for those who wait. */
+  look(): void;
   /** Lets everybody go, now and from now on. */
   close(): void;
 }
@@ -33,7 +35,8 @@ export function watchTail(end: () => number): Tail {
     for (const [wake, after] of waiting) if (position > after) wake();
   }
 
-  function poll(): void {
+  function look(): void {
+    if (waiting.size === 0) return;
     let position: number;
     try {
       position = end();
@@ -58,10 +61,11 @@ export function watchTail(end: () => number): Tail {
         }
         waiting.set(wake, position);
         signal?.addEventListener('abort', wake);
-        timer ??= setInterval(poll, POLL_MS).unref();
+        timer ??= setInterval(look, POLL_MS).unref();
       });
     },
     grew,
+    look,
     close() {
       closed = true;
       for (const wake of waiting.keys()) wake();

@@ -7,6 +7,7 @@ import type { Position } from '../../../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../../ports/readStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { Sqlite } from '../driver.js';
+import { openSignals } from '../signals.js';
 import { unavailableOf } from '../sqlite.js';
 import type { ThreadData } from '../thread.js';
 import { openReader, READ_STORE_FILE } from './file.js';
@@ -26,6 +27,8 @@ import { createWaiters } from './waiters.js';
 export interface EmbeddedReadStoreOptions {
   /** The data folder; made (mode 0700) when there is none. */
   readonly dir: string;
+  /** Another thread of this process has the store open, and keeps it open for longer: see `DatabaseOptions.openElsewhere`. */
+  readonly openElsewhere?: boolean;
   /** Told what callers do not notice. */
   readonly logger?: Logger | undefined;
 }
@@ -37,9 +40,9 @@ export interface EmbeddedReadStoreOptions {
  * @throws DataFileError when the file is foreign, damaged or newer than this program; it is left as it was.
  * @throws UnavailableError when the disk is full or the file is locked.
  */
-export async function openEmbeddedReadStore({ dir, logger }: EmbeddedReadStoreOptions): Promise<ReadStore> {
+export async function openEmbeddedReadStore({ dir, logger, openElsewhere = false }: EmbeddedReadStoreOptions): Promise<ReadStore> {
   const file = resolve(dir, READ_STORE_FILE);
-  const database = openReader(file);
+  const database = openReader(file, { openElsewhere });
   const snapshot = readSnapshot(database);
   // Whoever learns that something is written must find it.
   const link = openLink(() => thread('readStoreWorker.js'), errorOf, snapshot.renew);
@@ -59,6 +62,13 @@ export async function openEmbeddedReadStore({ dir, logger }: EmbeddedReadStoreOp
   const waiters = createWaiters({
     version: () => readNow(() => dataVersion.get() as number),
     checkpoint: (projection) => readNow(() => checkpointOf.get(projection)),
+    wanted: () => signals.tell({ kind: 'wanted' }),
+  });
+  const signals = openSignals(dir, (signal) => {
+    if (signal.kind !== 'stored') return;
+    // As with what is written here: whoever learns of it must find it.
+    snapshot.renew();
+    for (const { projection, position } of signal.checkpoints) waiters.advanced(projection, position);
   });
   const records = openRecords(database, { read: readNow, change: (request) => link.call(request) });
 
@@ -144,7 +154,10 @@ export async function openEmbeddedReadStore({ dir, logger }: EmbeddedReadStoreOp
     },
     async write(batches) {
       await packer.write(batches);
-      for (const { checkpoint } of batches) if (checkpoint !== undefined) waiters.advanced(checkpoint.projection, checkpoint.position);
+      const written = batches.flatMap(({ checkpoint }) => checkpoint ?? []);
+      if (written.length === 0) return;
+      for (const { projection, position } of written) waiters.advanced(projection, position);
+      signals.tell({ kind: 'stored', checkpoints: written });
     },
     async correct(collection, corrections) {
       return link.call<boolean[]>({ kind: 'correct', layout: layoutOf(collection), corrections: packCorrections(collection, corrections) });
@@ -170,6 +183,7 @@ export async function openEmbeddedReadStore({ dir, logger }: EmbeddedReadStoreOp
     },
     async close() {
       waiters.close();
+      signals.close();
       await Promise.all([link.close(), lookups.close()]);
       snapshot.renew();
       database.close();

@@ -3,7 +3,7 @@ import type { Position } from '../../../ports/eventStore.js';
 
 /** The waiters of one store. */
 export interface Waiters {
-  /** This process has written a projection, which is here now: wakes whom it concerns. */
+  /** This process has written a projection, on whichever thread, which is here now: wakes whom it concerns. */
   advanced(projection: string, position: Position): void;
   /** The projection's checkpoint is gone. */
   forget(projection: string): void;
@@ -13,11 +13,13 @@ export interface Waiters {
   close(): void;
 }
 
-/** How other processes' writes are noticed. */
+/** How others' writes are noticed. */
 export interface Stored {
   /** Changes whenever another connection has written. */
   version(): number;
   checkpoint(projection: string): Position | undefined;
+  /** Told that somebody begins to wait, once for all who begin in one turn of the event loop. */
+  wanted(): void;
 }
 
 interface Waiter {
@@ -40,6 +42,7 @@ export function createWaiters(stored: Stored): Waiters {
   /** Written by this process: mostly by it alone, so that others' writes may as well be found by the timer. */
   const own = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
+  let told = false;
   let version: number | undefined;
 
   function stands(projection: string, position: Position): void {
@@ -71,6 +74,16 @@ export function createWaiters(stored: Stored): Waiters {
     waiters.splice(after + 1, 0, waiter);
     waiting.set(projection, waiters);
     timer ??= setInterval(tick, LOOK_MS);
+    tellOnce();
+  }
+
+  function tellOnce(): void {
+    if (told) return;
+    told = true;
+    setImmediate(() => {
+      told = false;
+    });
+    stored.wanted();
   }
 
   function tick(): void {

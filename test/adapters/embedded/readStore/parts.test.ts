@@ -164,6 +164,7 @@ test('waiting ends with the error of a store that can not be read', async () => 
       return 1;
     },
     checkpoint: () => undefined,
+    wanted: () => undefined,
   });
   const waiting = [waiters.reached('a@1', at(1), 5_000), waiters.reached('b@1', at(1), 5_000)];
   failing = true;
@@ -183,6 +184,7 @@ test('who waits for less than others do is answered by what the file says now', 
       looks += 1;
       return stored;
     },
+    wanted: () => undefined,
   });
   const later = waiters.reached('a@1', at(9), 5_000);
   stored = at(5);
@@ -194,6 +196,20 @@ test('who waits for less than others do is answered by what the file says now', 
   assert.not.ok(await later);
 });
 
+test('that somebody waits is told once for all who begin in one turn, and to nobody where it is there already', async () => {
+  let told = 0;
+  const waiters = createWaiters({ version: () => 1, checkpoint: () => at(3), wanted: () => (told += 1) });
+  assert.ok(await waiters.reached('a@1', at(3), 5_000));
+  assert.is(told, 0);
+  const waiting = [waiters.reached('a@1', at(9), 5_000), waiters.reached('a@1', at(9), 5_000), waiters.reached('b@1', at(8), 5_000)];
+  assert.is(told, 1);
+  await new Promise((resolve) => setImmediate(resolve));
+  waiting.push(waiters.reached('a@1', at(9), 5_000));
+  assert.is(told, 2);
+  waiters.close();
+  assert.equal(await Promise.all(waiting), [false, false, false, false]);
+});
+
 test('a checkpoint that is known needs no look into the file', async () => {
   let looks = 0;
   const waiters = createWaiters({
@@ -202,6 +218,7 @@ test('a checkpoint that is known needs no look into the file', async () => {
       looks++;
       return undefined;
     },
+    wanted: () => undefined,
   });
   waiters.advanced('a@1', at(5));
   waiters.advanced('a@1', at(4));

@@ -1,0 +1,18 @@
+/** What the role `projector` does: keeps the read models up to date, and rebuilds what is asked for. */
+import { resources } from '../async/resources.js';
+import { startRebuilder } from '../projections/rebuilding/rebuilder.js';
+import { type ProjectorOptions, startProjector } from '../projections/running/projector.js';
+
+/** The role at work. */
+export interface Projecting {
+  /** Stores what is folded, hands on what was begun, and resolves when nothing more will be written. */
+  close(): Promise<void>;
+}
+
+/** Begins, on this thread. @throws Error when the read store was filled from another log */
+export async function projectHere(options: Omit<ProjectorOptions, 'leaseMs' | 'retireMs'>): Promise<Projecting> {
+  const open = resources();
+  open.add(await startProjector(options), (one) => one.close());
+  open.add(startRebuilder(options), (one) => one.close());
+  return open;
+}

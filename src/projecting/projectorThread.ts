@@ -1,0 +1,33 @@
+/** The thread that `beside.ts` starts. It posts what it logs, line by line, and ends when it is sent `'close'`. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
+import { openEmbeddedReadStore } from '../adapters/embedded/readStore/readStore.js';
+import { resources } from '../async/resources.js';
+import { createLogger } from '../logging/logger.js';
+import { PROJECTIONS } from '../readModels.js';
+import { startTelemetry } from '../tracing/telemetry.js';
+import { upToDateEvents } from '../upToDateEvents.js';
+import type { ProjectorThreadData } from './beside.js';
+import { projectHere } from './here.js';
+
+const port = parentPort;
+if (port === null) throw new Error('projectorThread runs as a worker thread only');
+const { dataDir: dir, holder, level, version } = workerData as ProjectorThreadData;
+const logger = createLogger({ level, destination: { write: (line) => port.postMessage(line) } });
+
+const open = resources();
+const telemetry = await startTelemetry({ version, logger });
+if (telemetry !== undefined) open.add(telemetry, (one) => one.close());
+const events = open.add(upToDateEvents(await openEmbeddedEventStore({ dir, openElsewhere: true })), (one) => one.close());
+const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true }), (one) => one.close());
+open.add(await projectHere({ events, store, projections: PROJECTIONS, logger, holder }), (one) => one.close());
+
+port.once('message', () => {
+  open.close().then(
+    () => port.close(),
+    (error: unknown) => {
+      logger.error({ err: error }, 'projector: its thread did not close');
+      process.exit(1);
+    },
+  );
+});
