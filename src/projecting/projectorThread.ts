@@ -8,6 +8,7 @@ import { PROJECTIONS } from '../readModels.js';
 import { startTelemetry } from '../tracing/telemetry.js';
 import { upToDateEvents } from '../upToDateEvents.js';
 import type { ProjectorThreadData } from './beside.js';
+import { giveWay } from './giveWay.js';
 import { projectHere } from './here.js';
 
 const port = parentPort;
@@ -15,6 +16,8 @@ if (port === null) throw new Error('projectorThread runs as a worker thread only
 const { dataDir: dir, holder, level, version } = workerData as ProjectorThreadData;
 const logger = createLogger({ level, destination: { write: (line) => port.postMessage(line) } });
 
+// Before it starts threads, which take after it. Requests go first.
+giveWay();
 const open = resources();
 const telemetry = await startTelemetry({ version, logger });
 if (telemetry !== undefined) open.add(telemetry, (one) => one.close());
