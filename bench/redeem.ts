@@ -1,6 +1,6 @@
 /**
  * Redeeming distinct gifts, durable before 201, with 64 clients at once, against an ordinary CRUD version of the same.
- * Each gift is redeemed once, by a till of a merchant that it is valid for; both servers keep their files in the same place.
+ * Each gift is redeemed once, by a till of a merchant that it is valid for. Both servers hold the same gifts and are asked to redeem the same ones in the same order; both keep their files in the same place.
  * Rounds of both alternate and the median round counts, after some that don't: the engine compiles either server's code meanwhile. `--clients=1` measures one till, or as many as are named; `--profile=DIR` writes a CPU profile of the service.
  */
 import { closeSync, fdatasyncSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
@@ -29,15 +29,18 @@ const tokens = await tokensOf(service.url, tills);
 const json = { 'Content-Type': 'application/json' };
 const ours = join(dir, 'redeem.jsonl');
 const theirs = join(dir, 'crud.jsonl');
-const lines = unredeemed.map((gift, n) => {
+const lines = unredeemed.map((gift) => {
   const { username, location } = tillOf(gift);
   const body = JSON.stringify({ location_id: location });
   const headers = { Authorization: `Bearer ${tokens.get(username) ?? ''}` };
-  return { ours: JSON.stringify({ path: `/api/v2/gifts/${gift.id}/redemptions`, headers, body }), theirs: JSON.stringify({ path: `/api/v2/gifts/g${n}/redemptions`, body }) };
+  const path = `/api/v2/gifts/${gift.id}/redemptions`;
+  return { ours: JSON.stringify({ path, headers, body }), theirs: JSON.stringify({ path, body }) };
 });
 writeFileSync(ours, lines.map((line) => line.ours).join('\n'));
 writeFileSync(theirs, lines.map((line) => line.theirs).join('\n'));
-const crud = await startBaseline('crud', dir, { DATABASE: join(dir, 'crud.db'), GIFTS: String(unredeemed.length) });
+const ids = join(dir, 'crud-gifts.txt');
+writeFileSync(ids, data.gifts.map(({ id }) => id).join('\n'));
+const crud = await startBaseline('crud', dir, { DATABASE: join(dir, 'crud.db'), GIFTS: ids });
 
 /** The median of some, in microseconds: the longer the disk takes, the more it counts that many requests share one. */
 function syncToDisk(): number {

@@ -1,8 +1,9 @@
 /**
  * Redeeming as an ordinary CRUD service does it: one table, one UPDATE a request, committed to disk before 201 (WAL, synchronous=FULL).
- * No tokens, no events, no history. `DATABASE` is the file, `GIFTS` the number of gifts `g0`, `g1` … in it.
+ * No tokens, no events, no history. `DATABASE` is its file, `GIFTS` a file with the ids of its gifts, one a line.
  */
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import Router from '@koa/router';
 import Koa from 'koa';
@@ -12,10 +13,10 @@ import { Sqlite } from '../../src/adapters/embedded/driver.js';
 const database = new Sqlite(process.env['DATABASE'] ?? '');
 database.pragma('journal_mode = WAL');
 database.pragma('synchronous = FULL');
-database.exec('CREATE TABLE gifts (id TEXT PRIMARY KEY, redeemed INTEGER NOT NULL DEFAULT 0, redemption_id TEXT, location_id TEXT, redeemed_at TEXT) WITHOUT ROWID');
+database.exec('CREATE TABLE gifts (id TEXT PRIMARY KEY, redeemed INTEGER NOT NULL DEFAULT 0, redemption_id TEXT, location_id TEXT, redeemed_at TEXT)');
 database.transaction(() => {
   const insert = database.prepare('INSERT INTO gifts (id) VALUES (?)');
-  for (let n = 0; n < Number(process.env['GIFTS']); n++) insert.run(`g${n}`);
+  for (const id of readFileSync(process.env['GIFTS'] ?? '', 'utf8').split('\n')) insert.run(id);
 })();
 const redeem = database.prepare('UPDATE gifts SET redeemed = 1, redemption_id = ?, location_id = ?, redeemed_at = ? WHERE id = ? AND redeemed = 0');
 const find = database.prepare('SELECT redeemed FROM gifts WHERE id = ?');
