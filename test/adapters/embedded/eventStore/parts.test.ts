@@ -207,6 +207,36 @@ test('a thread that dies leaves its appends open; the next append starts another
     database.close();
   }));
 
+test('the writer is sent the first of many appends while others are still being made, and never a part of what is to be stored together', () =>
+  inFolder(async ({ dir }) => {
+    const file = eventLogFile(dir);
+    const database = openEventLog(file, {});
+    const script = join(dir, 'writer.mjs');
+    // Answers with the size of the message as the revision.
+    writeFileSync(script, [
+      `import { parentPort } from 'node:worker_threads';`,
+      `let position = 0;`,
+      `parentPort.on('message', (message) => {`,
+      `  if (message === 'close') return parentPort.close();`,
+      `  parentPort.postMessage(message.map(([sequence]) => ({ sequence, kind: 'appended', revision: message.length, position: ++position })));`,
+      `});`,
+    ].join('\n'));
+    const writer = openEventWriter({ file, onStored: () => undefined, onGrown: () => undefined, script: pathToFileURL(script) });
+    const together = async (count: number): Promise<number[]> => {
+      const appended = await Promise.all(Array.from({ length: count }, async (_, n) => writer.append(`stream-${n}`, [event()], 'none')));
+      return [...new Set(appended.map(({ revision }) => revision))];
+    };
+    assert.equal(await together(15), [15]);
+    assert.equal(await together(16), [16]);
+    assert.equal(await together(60), [16, 44], 'one part ahead: what comes while the writer is at work goes as one');
+    const sizes: number[] = [];
+    const counting = openEventWriter({ file, onStored: ({ revision }) => sizes.push(revision), onGrown: () => undefined, script: pathToFileURL(script) });
+    await counting.appendInOrder(Array.from({ length: 40 }, (_, n) => ({ stream: `ordered-${n}`, events: [event()], expected: 'none' as const })));
+    assert.equal([...new Set(sizes)], [40]);
+    await Promise.all([writer.close(), counting.close()]);
+    database.close();
+  }));
+
 test('what waits to be sent when the thread dies is open, too, and is not sent to the next', () =>
   inFolder(async ({ dir }) => {
     const file = eventLogFile(dir);
@@ -326,6 +356,13 @@ test('who waits for the log to grow is woken by growth past its place, by its si
   end = 8;
   await within(20_000, waits[1]!);
   assert.equal(woken, ['at 5', 'at 7']);
+  const looked = wait('at 9', 9);
+  end = 10;
+  tail.look();
+  await nextTick();
+  assert.equal(woken.splice(2), ['at 9'], 'at once, not at the next poll');
+  await looked;
+  end = 8;
   signal.abort();
   await nextTick();
   assert.equal(woken.slice(2), ['aborted']);
