@@ -1,20 +1,22 @@
-/** Threads that let others go first. */
+/** A thread that lets others go first. */
 import { readlinkSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 
-/** A quarter of a processor that a thread of normal priority wants as well (Linux: sched(7), nice values): what is folded still keeps up with what is appended. */
-const NICE = 5;
+/** A quarter of a processor that a thread of unchanged priority wants as well (Linux: sched(7), nice values): what is folded still keeps up with what is appended. */
+const NICER = 5;
+/** Of nice values. */
+const LOWEST = 19;
 
 /**
- * Has this thread, and those that it starts from now on, give way to the process's others where there are more of them than processors. @returns whether it does: only Linux tells a thread
- * who it is, and has priorities of threads.
+ * Has this thread, and those that it starts from now on, give way to the process's others where more of them have work than there are processors. Nothing happens where the system doesn't tell
+ * a thread who it is, or has no priorities of threads: only Linux does.
  */
-export function giveWay(): boolean {
+export function giveWay(): void {
+  let id: number;
   try {
-    const [id = ''] = /[0-9]+$/.exec(readlinkSync('/proc/thread-self')) ?? [];
-    setPriority(Number(id), NICE);
-    return true;
+    id = Number(/[0-9]+$/.exec(readlinkSync('/proc/thread-self'))?.[0]);
   } catch {
-    return false;
+    return;
   }
+  setPriority(id, Math.min(getPriority(id) + NICER, LOWEST));
 }

@@ -16,13 +16,13 @@ if (port === null) throw new Error('projectorThread runs as a worker thread only
 const { dataDir: dir, holder, level, version } = workerData as ProjectorThreadData;
 const logger = createLogger({ level, destination: { write: (line) => port.postMessage(line) } });
 
-// Before it starts threads, which take after it. Requests go first.
-giveWay();
 const open = resources();
 const telemetry = await startTelemetry({ version, logger });
 if (telemetry !== undefined) open.add(telemetry, (one) => one.close());
 const events = open.add(upToDateEvents(await openEmbeddedEventStore({ dir, openElsewhere: true })), (one) => one.close());
 const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true }), (one) => one.close());
+// Requests go first. The store's threads don't give way: who else writes to it would wait for them to give its lock back.
+giveWay();
 open.add(await projectHere({ events, store, projections: PROJECTIONS, logger, holder }), (one) => one.close());
 
 port.once('message', () => {

@@ -21,7 +21,7 @@ export interface TelemetryOptions {
 }
 
 /**
- * Starts sending traces where this process's environment asks for it: once a process, before what is to be traced is opened.
+ * Starts sending traces where this process's environment asks for it: once a thread, before what is to be traced is opened.
  * @returns what sends the rest and stops, within 2 s; `undefined` where no traces are wanted.
  */
 export async function startTelemetry({ version, logger }: TelemetryOptions): Promise<{ close(): Promise<void> } | undefined> {

@@ -6,11 +6,14 @@ import { pathToFileURL } from 'node:url';
 import { pino } from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
 import { startApp } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
 import { projectBeside } from '../../src/projecting/beside.js';
+import { LEASE_MS } from '../../src/projections/running/lease.js';
 import { PROJECTIONS } from '../../src/readModels.js';
+import { failureOf } from '../support/importFile.js';
 import { until } from '../support/until.js';
 
 const test = suite<{ dir: string; lines: string[] }>('Projecting beside');
@@ -31,7 +34,7 @@ test('a service of embedded engines keeps its read models on a thread, which log
   await until(() => said(lines).includes('projector: leading'), 'what the thread logs');
   const store = await openEmbeddedReadStore({ dir });
   const holder = async (): Promise<string | null | undefined> => (await store.records.get<{ holder: string | null }>('lease/projector'))?.value.holder;
-  assert.match((await holder()) ?? '', new RegExp(`:${process.pid}:[0-9a-f]{8}/1$`), 'the first thread of this process');
+  assert.match((await holder()) ?? '', new RegExp(`:${process.pid}:[0-9a-f]{8}$`));
   await app.close();
   assert.is(await holder(), null);
   await store.close();
@@ -50,27 +53,67 @@ test('it keeps them on the thread that runs it where projections are handed to i
   }
 });
 
-test('a thread that dies is told of and followed by another, under another name; its lines go where the logger writes', async ({ dir, lines }) => {
+test('a thread that dies is told of and followed by another of the same name, later each time; its lines go where the logger writes', async ({ dir, lines }) => {
   const script = join(dir, 'thread.mjs');
   writeFileSync(script, [
     `import { parentPort, workerData } from 'node:worker_threads';`,
-    `parentPort.postMessage(JSON.stringify({ msg: workerData.holder + ' of ' + workerData.dataDir + ' at ' + workerData.level }));`,
-    `if (workerData.holder.endsWith('/1')) throw new Error('out of memory');`,
-    `if (workerData.holder.endsWith('/2')) process.exit(1);`,
+    `import { appendFileSync, readFileSync } from 'node:fs';`,
+    `appendFileSync(${JSON.stringify(join(dir, 'threads'))}, '.');`,
+    `const nth = readFileSync(${JSON.stringify(join(dir, 'threads'))}).length;`,
+    `parentPort.postMessage(JSON.stringify({ msg: nth + ' is ' + workerData.holder + ' of ' + workerData.dataDir + ' at ' + workerData.level }));`,
+    `if (nth === 1) throw new Error('out of memory');`,
+    `if (nth === 2) process.exit(1);`,
     `parentPort.once('message', (message) => { parentPort.postMessage(JSON.stringify({ msg: message })); parentPort.close(); });`,
   ].join('\n'));
-  const projecting = projectBeside({ dataDir: 'd', holder: 'h', version: '1', logger: loggerOf(lines), script: pathToFileURL(script), restartMs: 5 });
-  await until(() => said(lines).includes('h/3 of d at info'), 'the third thread');
+  const projecting = projectBeside({ dataDir: 'd', holder: 'h', version: '1', logger: loggerOf(lines), script: pathToFileURL(script), restartMs: [5, 1_000] });
+  await until(() => said(lines).includes('3 is h of d at info'), 'the third thread');
   await projecting.close();
   const ended = 'projector: its thread ended, another is started';
-  assert.equal(said(lines), ['h/1 of d at info', ended, 'h/2 of d at info', ended, 'h/3 of d at info', 'close']);
-  assert.equal(lines.filter((line) => line.includes(ended)).map((line) => (JSON.parse(line) as { err?: { message: string } }).err?.message), ['out of memory', undefined]);
+  assert.equal(said(lines), ['1 is h of d at info', ended, '2 is h of d at info', ended, '3 is h of d at info', 'close']);
+  assert.equal(lines.filter((line) => line.includes(ended)).map((line) => (JSON.parse(line) as { err?: { message: string }; restartMs: number })).map(({ err, restartMs }) => [err?.message, restartMs]), [['out of memory', 5], [undefined, 10]]);
+});
+
+test('where the thread of the projector dies the next one leads at once: it need not wait for the lease of the one before', async ({ dir, lines }) => {
+  const log = await openEmbeddedEventStore({ dir });
+  const store = await openEmbeddedReadStore({ dir });
+  const script = join(dir, 'mortal.mjs');
+  const died = JSON.stringify(join(dir, 'died'));
+  writeFileSync(script, [
+    `import { existsSync, writeFileSync } from 'node:fs';`,
+    `await import(${JSON.stringify(new URL('../../src/projecting/projectorThread.js', import.meta.url).href)});`,
+    `if (!existsSync(${died})) setTimeout(() => { writeFileSync(${died}, ''); throw new Error('lost'); }, 300);`,
+  ].join('\n'));
+  const projecting = projectBeside({ dataDir: dir, holder: 'h', version: '1', logger: loggerOf(lines), script: pathToFileURL(script), restartMs: [10, 10] });
+  const leading = (): readonly { readonly fence: number }[] => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'projector: leading');
+  await until(() => leading().length === 1, 'the first');
+  await until(() => said(lines).includes('projector: its thread ended, another is started'), 'its end');
+  const ended = performance.now();
+  await until(() => leading().length === 2, 'the second');
+  assert.ok(performance.now() - ended < LEASE_MS - 500, 'before the lease of the first has run out');
+  assert.equal(leading().map(({ fence }) => fence), [1, 2]);
+  await projecting.close();
+  await store.close();
+  await log.close();
+});
+
+test('a thread that ends badly, or not at all, when it is told to end is a failure of closing', async ({ dir, lines }) => {
+  const ending = async (name: string, work: string): Promise<Error> => {
+    const script = join(dir, `${name}.mjs`);
+    writeFileSync(script, `import { parentPort } from 'node:worker_threads'; parentPort.once('message', () => { ${work} }); parentPort.postMessage('{"msg":"${name}"}');`);
+    const projecting = projectBeside({ dataDir: dir, holder: 'h', version: '1', logger: loggerOf(lines), script: pathToFileURL(script), endMs: 500 });
+    await until(() => said(lines).includes(name), 'its beginning');
+    return failureOf(projecting.close());
+  };
+  const thrown = await ending('throws', `throw new Error('no disk')`);
+  assert.is((thrown.cause as Error).message, 'no disk');
+  assert.match((await ending('exits', 'process.exit(3)')).message, /ended with 3/);
+  assert.match((await ending('hangs', 'for (;;);')).message, /did not end within 500 ms/);
 });
 
 test('closed between two threads it starts none', async ({ dir, lines }) => {
   const script = join(dir, 'thread.mjs');
   writeFileSync(script, `throw new Error('out of memory')`);
-  const projecting = projectBeside({ dataDir: dir, holder: 'h', version: '1', logger: loggerOf(lines), script: pathToFileURL(script), restartMs: 100 });
+  const projecting = projectBeside({ dataDir: dir, holder: 'h', version: '1', logger: loggerOf(lines), script: pathToFileURL(script), restartMs: [100, 100] });
   await until(() => lines.length === 1, 'its end');
   await projecting.close();
   await sleep(300);

@@ -9,7 +9,7 @@ import { servingNow } from './serving.js';
 
 /** How often it looks how busy they are, in ms. */
 const LOOK_MS = 1_000;
-/** Events read at once while requests are answered: in the same process they are held up by no more than that. */
+/** Events read at once while requests are answered: on the same thread they are held up by no more than that. */
 const EVENTS = 100;
 /** Documents written at once: others wait for the store's lock meanwhile. */
 const DOCUMENTS = 200;

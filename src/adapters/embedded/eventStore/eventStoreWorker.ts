@@ -1,4 +1,4 @@
-/** The thread that writes the event log, so that no fsync is waited for on the main thread. */
+/** The thread that writes the event log, so that no fsync is waited for where requests are answered. */
 import type { MessagePort } from 'node:worker_threads';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { moveNow } from '../checkpoint.js';

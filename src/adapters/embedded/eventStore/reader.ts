@@ -1,4 +1,4 @@
-/** Reads of the event log on the main thread, each in slices short enough not to hold up anything else. */
+/** Reads of the event log on the thread that has opened it, each in slices short enough not to hold up anything else. */
 import type { Database, Statement } from 'better-sqlite3';
 import type { EventFilter, RecordedEvent } from '../../../ports/eventStore.js';
 import { METADATA, withMetadata } from '../../lazyMetadata.js';

@@ -1,6 +1,9 @@
 /** Tells those who wait for the log to grow: at once for appends that are made here, by polling for those of another thread or process. */
 
-/** How often the log's end is looked at while somebody waits, in ms: another process's append must be seen within 50. */
+/**
+ * How often the log's end is looked at while somebody waits, in ms: another process's append must be seen within 50. A projector on another thread than the appends goes by this, too, unless
+ * somebody waits for it (`signals.ts`): what has gathered meanwhile is folded and stored in one go, which costs a third less than group by group.
+ */
 const POLL_MS = 20;
 
 /** The log's growing end. */

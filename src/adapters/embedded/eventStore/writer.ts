@@ -1,4 +1,4 @@
-/** The main thread's side of the writing thread: gathers the appends of one tick, sends them in one message, and hands out the answers. */
+/** The appending thread's side of the writing thread: gathers the appends of one tick, sends them in one message, or two where there are many, and hands out the answers. */
 import { Worker } from 'node:worker_threads';
 import type { Appended, ExpectedRevision, NewEvent, StreamAppend } from '../../../ports/eventStore.js';
 import { ConflictError, EventTooLargeError, LogSealedError, MAX_APPEND_BYTES } from '../../../ports/eventStore.js';

@@ -1,10 +1,10 @@
-/** The main thread's side of the writer: gathers what is asked within a turn of the event loop into one message, and hands back the answers. */
+/** The side of the writer that asks: gathers what is asked within a turn of the event loop into one message, and hands back the answers. */
 import type { Worker } from 'node:worker_threads';
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { endThread } from '../thread.js';
 import type { Answer, Fault, Numbered, ToWriter, WriterRequest } from './messages.js';
 
-/** The writer as the main thread sees it. */
+/** The writer as the thread that has opened the store sees it. */
 export interface WriterLink {
   /** Asks and waits for the answer. @throws UnavailableError, or what the fault means. */
   call<R>(request: WriterRequest): Promise<R>;

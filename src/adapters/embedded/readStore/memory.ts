@@ -1,4 +1,4 @@
-/** Documents that the main thread remembers for as long as nothing is written to their collection. */
+/** Documents that the thread that has opened the store remembers for as long as nothing is written to their collection. */
 import { LRUCache } from 'lru-cache';
 import type { StoredDocument } from '../../../ports/readStore.js';
 import type { Layout } from './layout.js';

@@ -1,4 +1,4 @@
-/** What the main thread asks of the writer's thread and of the one that looks documents up, and how they answer. Everything is plain data. */
+/** What the thread that has opened the store asks of the writer's thread and of the one that looks documents up, and how they answer. Everything is plain data. */
 import type { Checkpoint, Scalar } from '../../../ports/readStore.js';
 import type { Layout } from './layout.js';
 

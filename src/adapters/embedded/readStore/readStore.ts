@@ -1,4 +1,4 @@
-/** The embedded read store: documents and records in one SQLite file, read on the main thread (many at once on another), written on one of its own. */
+/** The embedded read store: documents and records in one SQLite file, read on the thread that opens it (many at once on another), written on one of its own. */
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -53,7 +53,7 @@ export async function openEmbeddedReadStore({ dir, logger, openElsewhere = false
     read: (layout, id) => read(() => reader.get(layout, id)),
     memory: () => read(() => memory),
     start: availableParallelism() > 1 ? () => thread('readStoreLookupWorker.js') : undefined,
-    onDeath: (err) => logger?.warn({ err }, 'the read store: the thread that looks documents up ended, the main thread does it'),
+    onDeath: (err) => logger?.warn({ err }, 'the read store: the thread that looks documents up ended, they are looked up without it'),
   });
   const dataVersion = database.prepare<[], number>('PRAGMA data_version').pluck();
   const documentsVersions = database.prepare<[], readonly [collection: string, version: string]>(DOCUMENTS_VERSIONS).raw();

@@ -1,4 +1,4 @@
-/** Records in SQLite: compare-and-set decided in the writer's transaction, so it holds across processes; reads on the main thread. */
+/** Records in SQLite: compare-and-set decided in the writer's transaction, so it holds across processes; reads on the thread that has opened the store. */
 import type { Database } from 'better-sqlite3';
 import type { Records, StoredRecord } from '../../../ports/readStore.js';
 import { afterPrefix } from '../../prefix.js';

@@ -18,7 +18,7 @@ export interface Stored {
   /** Changes whenever another connection has written. */
   version(): number;
   checkpoint(projection: string): Position | undefined;
-  /** Told that somebody begins to wait, once for all who begin in one turn of the event loop. */
+  /** Told that somebody begins to wait: of all who begin in one turn of the event loop with the first, and once more after the last. */
   wanted(): void;
 }
 
@@ -42,7 +42,8 @@ export function createWaiters(stored: Stored): Waiters {
   /** Written by this process: mostly by it alone, so that others' writes may as well be found by the timer. */
   const own = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
-  let told = false;
+  /** In this turn somebody has begun to wait, once it was told or again since. */
+  let told: 'once' | 'more' | undefined;
   let version: number | undefined;
 
   function stands(projection: string, position: Position): void {
@@ -74,16 +75,21 @@ export function createWaiters(stored: Stored): Waiters {
     waiters.splice(after + 1, 0, waiter);
     waiting.set(projection, waiters);
     timer ??= setInterval(tick, LOOK_MS);
-    tellOnce();
+    tell();
   }
 
-  function tellOnce(): void {
-    if (told) return;
-    told = true;
-    setImmediate(() => {
-      told = false;
-    });
+  function tell(): void {
+    if (told !== undefined) {
+      told = 'more';
+      return;
+    }
+    told = 'once';
     stored.wanted();
+    setImmediate(() => {
+      // Who is told may have looked before what the others wait for was there.
+      if (told === 'more') stored.wanted();
+      told = undefined;
+    });
   }
 
   function tick(): void {

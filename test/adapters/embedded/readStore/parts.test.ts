@@ -196,16 +196,20 @@ test('who waits for less than others do is answered by what the file says now', 
   assert.not.ok(await later);
 });
 
-test('that somebody waits is told once for all who begin in one turn, and to nobody where it is there already', async () => {
+test('that somebody waits is told with the first who begins in a turn and after the last, and to nobody where it is there already', async () => {
   let told = 0;
   const waiters = createWaiters({ version: () => 1, checkpoint: () => at(3), wanted: () => (told += 1) });
   assert.ok(await waiters.reached('a@1', at(3), 5_000));
   assert.is(told, 0);
   const waiting = [waiters.reached('a@1', at(9), 5_000), waiters.reached('a@1', at(9), 5_000), waiters.reached('b@1', at(8), 5_000)];
   assert.is(told, 1);
-  await new Promise((resolve) => setImmediate(resolve));
-  waiting.push(waiters.reached('a@1', at(9), 5_000));
+  const turn = (): Promise<unknown> => new Promise((resolve) => setImmediate(resolve));
+  await turn();
   assert.is(told, 2);
+  waiting.push(waiters.reached('a@1', at(9), 5_000));
+  assert.is(told, 3);
+  await turn();
+  assert.is(told, 3, 'nobody came since');
   waiters.close();
   assert.equal(await Promise.all(waiting), [false, false, false, false]);
 });
