@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,13 +11,20 @@ import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/e
 import { openEmbeddedReadStore } from '../../src/adapters/embedded/readStore/readStore.js';
 import { startApp } from '../../src/app.js';
 import { loadConfig } from '../../src/config.js';
-import { projectBeside } from '../../src/projecting/beside.js';
-import { LEASE_MS } from '../../src/projections/running/lease.js';
+import type { ReadStore } from '../../src/ports/readStore.js';
+import { type BesideOptions, projectBeside } from '../../src/projecting/beside.js';
+import type { Projecting } from '../../src/projecting/here.js';
+import { LEASE_MS, leaseState } from '../../src/projections/running/lease.js';
 import { PROJECTIONS } from '../../src/readModels.js';
 import { failureOf } from '../support/importFile.js';
 import { until } from '../support/until.js';
 
-const test = suite<{ dir: string; lines: string[] }>('Projecting beside');
+interface Context {
+  dir: string;
+  lines: string[];
+}
+
+const test = suite<Context>('Projecting beside');
 
 test.before.each((context) => {
   context.dir = mkdtempSync(join(tmpdir(), 'gift-beside-'));
@@ -25,7 +33,15 @@ test.before.each((context) => {
 test.after.each(({ dir }) => rmSync(dir, { recursive: true }));
 
 const loggerOf = (lines: string[]) => pino({ level: 'info' }, { write: (line: string) => void lines.push(line) });
+const holderIn = async ({ records }: ReadStore): Promise<string | null | undefined> => (await leaseState(records, 'projector'))?.holder;
 const said = (lines: readonly string[]): string[] => lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+
+/** Projects with a program of the test's own in place of the projector's. */
+function projectWith({ dir, lines }: Context, program: readonly string[], options: Partial<BesideOptions>): Projecting {
+  const script = join(dir, `${randomUUID()}.mjs`);
+  writeFileSync(script, program.join('\n'));
+  return projectBeside({ dataDir: dir, holder: 'h', version: '1', logger: loggerOf(lines), script: pathToFileURL(script), ...options });
+}
 
 test('a service of embedded engines keeps its read models on a thread, which logs with it, and gives its lease up at the end', async ({ dir, lines }) => {
   const logger = loggerOf(lines);
@@ -33,10 +49,9 @@ test('a service of embedded engines keeps its read models on a thread, which log
   await until(async () => (await fetch(`${app.url}/readyz`)).status === 200, 'read models');
   await until(() => said(lines).includes('projector: leading'), 'what the thread logs');
   const store = await openEmbeddedReadStore({ dir });
-  const holder = async (): Promise<string | null | undefined> => (await store.records.get<{ holder: string | null }>('lease/projector'))?.value.holder;
-  assert.match((await holder()) ?? '', new RegExp(`:${process.pid}:[0-9a-f]{8}$`));
+  assert.match((await holderIn(store)) ?? '', new RegExp(`:${process.pid}:[0-9a-f]{8}$`));
   await app.close();
-  assert.is(await holder(), null);
+  assert.is(await holderIn(store), null);
   await store.close();
 });
 
@@ -45,17 +60,16 @@ test('it keeps them on the thread that runs it where projections are handed to i
   for (const [roles, options] of [['api,projector', { projections: PROJECTIONS }], ['projector', {}]] as const) {
     const app = await startApp(loadConfig({ DATA_DIR: dir, PORT: '0', ROLES: roles }), logger, options);
     const store = await openEmbeddedReadStore({ dir });
-    const holder = async (): Promise<string | null | undefined> => (await store.records.get<{ holder: string | null }>('lease/projector'))?.value.holder;
-    await until(async () => (await holder())?.includes(`:${process.pid}:`) === true, 'a projector');
-    assert.match((await holder()) ?? '', /:[0-9a-f]{8}$/);
+    await until(async () => (await holderIn(store))?.includes(`:${process.pid}:`) === true, 'a projector');
+    assert.match((await holderIn(store)) ?? '', /:[0-9a-f]{8}$/);
     await app.close();
     await store.close();
   }
 });
 
-test('a thread that dies is told of and followed by another of the same name, later each time; its lines go where the logger writes', async ({ dir, lines }) => {
-  const script = join(dir, 'thread.mjs');
-  writeFileSync(script, [
+test('a thread that dies is told of and followed by another of the same name, later each time; its lines go where the logger writes', async (context) => {
+  const { dir, lines } = context;
+  const program = [
     `import { parentPort, workerData } from 'node:worker_threads';`,
     `import { appendFileSync, readFileSync } from 'node:fs';`,
     `appendFileSync(${JSON.stringify(join(dir, 'threads'))}, '.');`,
@@ -64,8 +78,8 @@ test('a thread that dies is told of and followed by another of the same name, la
     `if (nth === 1) throw new Error('out of memory');`,
     `if (nth === 2) process.exit(1);`,
     `parentPort.once('message', (message) => { parentPort.postMessage(JSON.stringify({ msg: message })); parentPort.close(); });`,
-  ].join('\n'));
-  const projecting = projectBeside({ dataDir: 'd', holder: 'h', version: '1', logger: loggerOf(lines), script: pathToFileURL(script), restartMs: [5, 1_000] });
+  ];
+  const projecting = projectWith(context, program, { dataDir: 'd', restartMs: [5, 1_000] });
   await until(() => said(lines).includes('3 is h of d at info'), 'the third thread');
   await projecting.close();
   const ended = 'projector: its thread ended, another is started';
@@ -73,17 +87,17 @@ test('a thread that dies is told of and followed by another of the same name, la
   assert.equal(lines.filter((line) => line.includes(ended)).map((line) => (JSON.parse(line) as { err?: { message: string }; restartMs: number })).map(({ err, restartMs }) => [err?.message, restartMs]), [['out of memory', 5], [undefined, 10]]);
 });
 
-test('where the thread of the projector dies the next one leads at once: it need not wait for the lease of the one before', async ({ dir, lines }) => {
+test('where the thread of the projector dies the next one leads at once: it need not wait for the lease of the one before', async (context) => {
+  const { dir, lines } = context;
   const log = await openEmbeddedEventStore({ dir });
   const store = await openEmbeddedReadStore({ dir });
-  const script = join(dir, 'mortal.mjs');
   const died = JSON.stringify(join(dir, 'died'));
-  writeFileSync(script, [
+  const program = [
     `import { existsSync, writeFileSync } from 'node:fs';`,
     `await import(${JSON.stringify(new URL('../../src/projecting/projectorThread.js', import.meta.url).href)});`,
     `if (!existsSync(${died})) setTimeout(() => { writeFileSync(${died}, ''); throw new Error('lost'); }, 300);`,
-  ].join('\n'));
-  const projecting = projectBeside({ dataDir: dir, holder: 'h', version: '1', logger: loggerOf(lines), script: pathToFileURL(script), restartMs: [10, 10] });
+  ];
+  const projecting = projectWith(context, program, { restartMs: [10, 10] });
   const leading = (): readonly { readonly fence: number }[] => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'projector: leading');
   await until(() => leading().length === 1, 'the first');
   await until(() => said(lines).includes('projector: its thread ended, another is started'), 'its end');
@@ -96,12 +110,11 @@ test('where the thread of the projector dies the next one leads at once: it need
   await log.close();
 });
 
-test('a thread that ends badly, or not at all, when it is told to end is a failure of closing', async ({ dir, lines }) => {
+test('a thread that ends badly, or not at all, when it is told to end is a failure of closing', async (context) => {
   const ending = async (name: string, work: string): Promise<Error> => {
-    const script = join(dir, `${name}.mjs`);
-    writeFileSync(script, `import { parentPort } from 'node:worker_threads'; parentPort.once('message', () => { ${work} }); parentPort.postMessage('{"msg":"${name}"}');`);
-    const projecting = projectBeside({ dataDir: dir, holder: 'h', version: '1', logger: loggerOf(lines), script: pathToFileURL(script), endMs: 500 });
-    await until(() => said(lines).includes(name), 'its beginning');
+    const program = [`import { parentPort } from 'node:worker_threads';`, `parentPort.once('message', () => { ${work} });`, `parentPort.postMessage('{"msg":"${name}"}');`];
+    const projecting = projectWith(context, program, { endMs: 500 });
+    await until(() => said(context.lines).includes(name), 'its beginning');
     return failureOf(projecting.close());
   };
   const thrown = await ending('throws', `throw new Error('no disk')`);
@@ -110,10 +123,9 @@ test('a thread that ends badly, or not at all, when it is told to end is a failu
   assert.match((await ending('hangs', 'for (;;);')).message, /did not end within 500 ms/);
 });
 
-test('closed between two threads it starts none', async ({ dir, lines }) => {
-  const script = join(dir, 'thread.mjs');
-  writeFileSync(script, `throw new Error('out of memory')`);
-  const projecting = projectBeside({ dataDir: dir, holder: 'h', version: '1', logger: loggerOf(lines), script: pathToFileURL(script), restartMs: [100, 100] });
+test('closed between two threads it starts none', async (context) => {
+  const { lines } = context;
+  const projecting = projectWith(context, [`throw new Error('out of memory')`], { restartMs: [100, 100] });
   await until(() => lines.length === 1, 'its end');
   await projecting.close();
   await sleep(300);

@@ -10,7 +10,7 @@ const POLL_MS = 20;
 export interface Tail {
   /**
    * Resolves when the log has grown past `position`, the signal is aborted, or the tail is closed; or when its end can't be read: the reader will see why.
-   * `own`: only this process was there lately, so that others' appends may as well be found by the next poll.
+   * `own`: only appends made here came lately, so that others' appends may as well be found by the next poll.
    */
   past(position: number, signal: AbortSignal | undefined, own?: boolean): Promise<void>;
   /** The log has grown to `position`. */
