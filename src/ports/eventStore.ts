@@ -8,6 +8,8 @@ import { UnavailableError } from './unavailable.js';
  * - A stream's expected revision is the only concurrency control: of many appends that expect the same revision one succeeds.
  * - A repeated append (same stream, same event ids, same expectation) succeeds without writing again.
  * - `readAll` and `follow` deliver every event of the filter exactly once and in log order.
+ * - No position that it gives lies outside the numbers that its log can count to, or beyond the log's end, whatever the engine's server says; a feed whose filter nothing matches is no
+ *   exception.
  * - Several processes of one installation may use the same log side by side.
  * - A sealed log takes no more events, from whatever process, for ever; everything else goes on.
  */
@@ -158,7 +160,10 @@ export interface EventStore {
    */
   follow(after: Position | undefined, filter?: EventFilter, options?: ReadOptions): AsyncIterable<EventBatch>;
 
-  /** Whether a text that came from outside can be a position, by its form alone: all positions of an engine have one form. */
+  /**
+   * Whether a text that came from outside can be a position, by its form alone: all positions of an engine have one form, digits of one width that stand for a number from 0 to the greatest
+   * that its log counts to (2^63-1; 2^53-1 on the embedded engine). What can't be one must not be handed to `readAll` or `follow`.
+   */
   isPosition(text: string): boolean;
 
   /** Position of the last event of the log; `undefined` while it is empty. @throws UnavailableError */

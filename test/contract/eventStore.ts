@@ -219,7 +219,8 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     for (let n = 0; n < 12; n++) appended.push((await store.append(newStream(), [event()], 'none')).position);
     assert.is(new Set(appended.map((position) => Buffer.byteLength(position))).size, 1);
     for (const position of appended) assert.ok(store.isPosition(position), position);
-    for (const odd of ['', 'x', '42', `${appended[0]}0`, appended[0]!.slice(1), `${appended[0]!.slice(1)}a`]) assert.not.ok(store.isPosition(odd), odd);
+    const tooGreat = '9'.repeat(appended[0]!.length);
+    for (const odd of ['', 'x', '42', '18446744073709551615', '-1', tooGreat, `${appended[0]}0`, appended[0]!.slice(1), `${appended[0]!.slice(1)}a`]) assert.not.ok(store.isPosition(odd), odd);
     assert.equal(appended.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))), appended);
     assert.is(new Set(appended).size, 12);
     assert.ok((await store.end())! >= appended.at(-1)!);

@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventBatch, EventFilter, EventStore, NewEvent, RecordedEvent } from '../../src/ports/eventStore.js';
 import type { Promised } from '../support/eventStoreEvents.js';
+import { until } from '../support/until.js';
 import { batchesOf, event, events, eventsOf, idsOf, newStream, readUntil, within } from '../support/eventStoreEvents.js';
 
 async function readAfter(store: EventStore, start: string | undefined, filter: EventFilter, batchSize = 1_000): Promise<EventBatch[]> {
@@ -10,6 +11,49 @@ async function readAfter(store: EventStore, start: string | undefined, filter: E
 
 /** What the port promises of `readAll` and `follow`. */
 export const FEED_PROMISES: Readonly<Record<string, Promised>> = {
+  // First, so that it meets a log that holds nothing yet, where the server is a new one.
+  async 'a feed that nothing matches stays within the log, from its beginning on, and what is kept of it misses nothing'(store) {
+    const type = newStream('Matched');
+    const filter = { types: [type] };
+    const ending = new AbortController();
+    const kept: string[] = [];
+    const found: RecordedEvent[] = [];
+    let failure: Error | undefined;
+    const inLog = async ({ position, events: own }: EventBatch): Promise<void> => {
+      const end = await store.end();
+      for (const one of [position, ...own.map((event) => event.position)]) assert.ok(store.isPosition(one) && end !== undefined && one <= end, `${one} in a log that ends at ${end}`);
+    };
+    const following = (async () => {
+      for await (const batch of store.follow(undefined, filter, { signal: ending.signal })) {
+        await inLog(batch);
+        kept.push(batch.position);
+        found.push(...batch.events);
+      }
+    })().catch((error: unknown) => (failure = error as Error));
+    const sees = async (what: string, holds: () => boolean): Promise<void> =>
+      until(() => {
+        if (failure !== undefined) throw failure;
+        return holds();
+      }, what);
+    // On a log without any event there is nothing to tell.
+    await sleep(300);
+    assert.ok(kept.length > 0 || (await store.end()) === undefined);
+    const passedBy = await store.append(newStream(), events(3), 'none');
+    await sees('it has passed by what does not match', () => kept.some((position) => position >= passedBy.position));
+    for (const batch of await readAfter(store, undefined, filter)) await inLog(batch);
+    const before = [...kept];
+    const wanted = [event(type), event(type)];
+    for (const one of wanted) await store.append(newStream(), [one], 'none');
+    await sees('what matches', () => found.length === 2);
+    ending.abort();
+    await following;
+    assert.equal(idsOf(found), idsOf(wanted));
+    for (const position of new Set(before)) {
+      assert.equal(idsOf(await eventsOf(store.readAll(position, filter))), idsOf(wanted), `read after ${position}`);
+      assert.equal(idsOf(await readUntil(store.follow(position, filter), (all) => all.length === 2)), idsOf(wanted), `followed after ${position}`);
+    }
+  },
+
   async 'readAll gives 10,000 events once, in order, in batches'(store) {
     const start = await store.end();
     const prefix = newStream();

@@ -1,6 +1,6 @@
 /**
  * An EventStoreDB for tests: the client's own service definitions in front of an embedded event store, with switches for what a real server won't do when asked.
- * What it does beyond the port's promises (dropped repeats, forgotten ids, gaps between positions, system events) was seen at a real one, 23.10.
+ * What it does beyond the port's promises (dropped repeats, forgotten ids, gaps between positions, system events) was seen at a real one, 23.10; its odd checkpoints at 24.10.4.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ import { Server, ServerCredentials } from '@grpc/grpc-js';
 import type { DoubleLog } from './eventStoreDoubleLog.js';
 import { openDoubleLog } from './eventStoreDoubleLog.js';
 import type { DoubleStreams, Switches } from './eventStoreDoubleStreams.js';
-import { doubleStreams } from './eventStoreDoubleStreams.js';
+import { doubleStreams, ODD_CHECKPOINT } from './eventStoreDoubleStreams.js';
 import type { Proxy } from './eventStoreProxy.js';
 import { openProxy } from './eventStoreProxy.js';
 
@@ -47,7 +47,7 @@ export async function startEventStoreDouble({ version = '23.10.7', clusterOf }: 
   const dir = mkdtempSync(join(tmpdir(), 'gift-double-'));
   const log = clusterOf?.log ?? (await openDoubleLog(dir));
   if (clusterOf === undefined) await log.append('$$$scavenges', [{ id: crypto.randomUUID(), type: '$metadata', contentType: 'application/json', data: Buffer.from('{"$maxAge":2592000}'), metadata: Buffer.alloc(0) }], 'any');
-  const switches: Switches = { appends: [], leader: undefined, refuse: undefined, deaf: false, maxAppendBytes: 1_048_576 };
+  const switches: Switches = { appends: [], leader: undefined, refuse: undefined, deaf: false, checkpoints: [ODD_CHECKPOINT], maxAppendBytes: 1_048_576 };
   let cut = (): void => undefined;
   const streams = doubleStreams(log, switches, () => cut());
   const server = new Server({ 'grpc.max_receive_message_length': 17_000_000, 'grpc.max_concurrent_streams': 100 });

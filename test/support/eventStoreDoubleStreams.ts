@@ -40,6 +40,11 @@ export interface Switches {
   refuse: { readonly code: number; readonly details: string; readonly exception?: string } | undefined;
   /** Live subscriptions say nothing of what is appended. */
   deaf: boolean;
+  /**
+   * What a subscription from the log's start tells as its checkpoint before it has caught up, where nothing has matched and fewer events than a window were looked at: commit positions.
+   * The default is what EventStoreDB 24.10.0 to 24.10.4 says (upstream PR 4892).
+   */
+  checkpoints: readonly string[];
   /** The least bytes that an append may not have. */
   maxAppendBytes: number;
 }
@@ -58,6 +63,8 @@ export interface DoubleStreams {
 }
 
 const JSON_TYPE = 'application/json';
+/** The position of nothing, as an unsigned number. */
+export const ODD_CHECKPOINT = '18446744073709551615';
 /** A repeat that comes while the first is not stored yet is dropped; that is told so much later, in ms. */
 const DROPPED_MS = 2_000;
 /** So many messages may wait for a live subscription's reader. */
@@ -166,6 +173,8 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
     let live = false;
     let waiting = 0;
     let passed = 0;
+    let considered = 0;
+    let matched = false;
     let dropped: Partial<ServiceError> | undefined;
     const drop = (error: Partial<ServiceError>): void => {
       dropped ??= error;
@@ -194,13 +203,16 @@ export function doubleStreams(log: DoubleLog, switches: Switches, cut: () => voi
         for (const record of records) {
           if (ending.signal.aborted) break;
           passed += 1;
+          considered += 1;
+          matched ||= matches(record);
           if (matches(record)) await tell(eventResponse(record));
           if (passed < window) continue;
           passed = 0;
-          await tell(new pb.ReadResp().setCheckpoint(new pb.ReadResp.Checkpoint().setCommitPosition(String(record.commit)).setPreparePosition(String(record.commit))));
+          await tell(checkpointResponse(String(record.commit)));
         }
         if (ending.signal.aborted) break;
         if (!caughtUp || live) continue;
+        if (at === undefined && !matched && considered < window) for (const commit of switches.checkpoints) await send(call, checkpointResponse(commit));
         await send(call, new pb.ReadResp().setCaughtUp(new pb.ReadResp.CaughtUp()));
         live = true;
       }
@@ -318,6 +330,10 @@ function rawEvent(message: BatchAppendReq.ProposedMessage | AppendReq.ProposedMe
     data: Buffer.from(message.getData_asU8()),
     metadata: Buffer.from(message.getCustomMetadata_asU8()),
   };
+}
+
+function checkpointResponse(commit: string): ReadResp {
+  return new pb.ReadResp().setCheckpoint(new pb.ReadResp.Checkpoint().setCommitPosition(commit).setPreparePosition(commit));
 }
 
 /** An event as the server sends it to readers. */

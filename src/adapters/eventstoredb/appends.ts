@@ -3,7 +3,7 @@ import type { Appended, ExpectedRevision } from '../../ports/eventStore.js';
 import { ConflictError } from '../../ports/eventStore.js';
 import type { AppendAnswer, Appender } from './batchAppend.js';
 import type { EncodedEvent } from './records.js';
-import { positionOf } from './records.js';
+import { positionOf, possiblePosition } from './records.js';
 import type { Reads } from './reads.js';
 
 /** Where appends go, and what is looked at to answer them. */
@@ -81,8 +81,8 @@ async function appendAnywhere({ appender, reads, refuseWhenSealed }: Guarded, st
 }
 
 async function appendedOf({ revision, commit }: AppendAnswer & { kind: 'stored' }, reads: Reads): Promise<Appended> {
-  // A repeat of events that others have deleted since: they are nowhere any more, and before the log's end.
-  const position = commit === undefined ? await reads.end() : positionOf(commit);
+  // A repeat of events that others have deleted since: they are nowhere any more, and before the log's end. So is what was stored just now, where the server names an impossible place.
+  const position = (commit === undefined ? undefined : possiblePosition(commit)) ?? (await reads.end());
   return { revision, position: position ?? positionOf('0') };
 }
 

@@ -34,7 +34,8 @@ export interface FeedSource {
 }
 
 /**
- * As `readAll` or `follow` in the port. First a subscription with the filter, up to the log's end as it is now; then, for a follower, one to everything:
+ * As `readAll` or `follow` in the port. Positions are those of events, and of the log's end as it was before a subscription began, never a checkpoint's: so none lies beyond
+ * the log's end, whatever the server says. First a subscription with the filter, up to the log's end as it is now; then, for a follower, one to everything:
  * with a filter the server would not tell how far it is before some dozen events have passed.
  */
 export async function* feed(after: Position | undefined, filter: EventFilter, options: ReadOptions, source: FeedSource): AsyncGenerator<EventBatch, void> {

@@ -1,22 +1,31 @@
 /** Events as EventStoreDB holds them, and as the port gives them. */
 import type { ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { NewEvent, Position, RecordedEvent } from '../../ports/eventStore.js';
+import { UnavailableError } from '../../ports/unavailable.js';
 import { METADATA, withMetadata } from '../lazyMetadata.js';
 
 /** An event of the log as the server sends it. */
 export type ServerRecord = ReadResp.ReadEvent.RecordedEvent;
 
-/** Digits of a signed 64-bit number: the server's positions are such, and never negative. */
-const POSITION_DIGITS = 19;
+/** The greatest position, 2^63-1: the server's positions are signed 64-bit numbers, and never negative. */
+const LAST_POSITION = '9223372036854775807';
 
-/** Where an event stands: the server's commit position, so long that byte order is log order. */
-export function positionOf(commit: string): Position {
-  return commit.padStart(POSITION_DIGITS, '0');
+/** The position of a commit position that the server names: so long that byte order is log order; `undefined` where no event can stand there. */
+export function possiblePosition(commit: string): Position | undefined {
+  const position = commit.padStart(LAST_POSITION.length, '0');
+  return isPosition(position) ? position : undefined;
 }
 
-/** Whether a text has the form of a position. */
+/** Where an event stands. @throws UnavailableError when it can't stand where the server says: what it sends is not to be believed, and asked for again */
+export function positionOf(commit: string): Position {
+  const position = possiblePosition(commit);
+  if (position === undefined) throw new UnavailableError(`EventStoreDB named ${commit} as the position of an event, where none can stand`);
+  return position;
+}
+
+/** Whether a text can be a position: 19 digits, from 0 to 2^63-1. */
 export function isPosition(text: string): boolean {
-  return /^[0-9]{19}$/.test(text);
+  return /^[0-9]{19}$/.test(text) && text <= LAST_POSITION;
 }
 
 /** The server's number of a position. @throws RangeError when it is not a position of this engine. */

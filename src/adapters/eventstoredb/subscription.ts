@@ -6,6 +6,7 @@ import type { Position, RecordedEvent } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import type { Connection, Heard } from './connection.js';
 import { failureOf } from './failures.js';
+import { LOG_STREAM } from './filters.js';
 import { decode, isOurs, positionOf, streamOf, typeOf } from './records.js';
 
 /** A batch ends when its events reach so many bytes, however few there are. */
@@ -18,7 +19,7 @@ const GATHER_MS = 50;
 /** What came, up to `position`. */
 export interface Taken {
   readonly events: RecordedEvent[];
-  /** Everything up to here has been looked at; `undefined` when nothing came that tells. */
+  /** Where the last event that came stands, be it passed by; `undefined`: none came, only a sign that the server goes on. */
   readonly position: Position | undefined;
   /** True once the server has said that it has caught up, and nothing that came before waits any more. */
   readonly caughtUp: boolean;
@@ -41,7 +42,8 @@ interface Item {
   /** Absent: passed by. Made when it comes, so that what the library made of the message lives no longer than its turn. */
   readonly event: RecordedEvent | undefined;
   readonly size: number;
-  position: Position;
+  /** Absent: a sign that the server goes on through the log, no more. */
+  position: Position | undefined;
 }
 
 /** Subscribes. `most`: how many events will be taken at once; no more than about twice as many are kept ready, the rest waits at the server. */
@@ -69,7 +71,7 @@ export async function subscribed(
 
   function enqueue(item: Item): void {
     const last = items.at(-1);
-    if (item.event === undefined && last !== undefined && last.event === undefined) last.position = item.position;
+    if (item.event === undefined && last !== undefined && last.event === undefined) last.position = item.position ?? last.position;
     else items.push(item);
     bytes += item.size;
     if (item.event !== undefined) wanted += 1;
@@ -82,9 +84,12 @@ export async function subscribed(
       const stream = streamOf(record);
       const type = typeOf(record);
       const ours = matches(stream, type) && isOurs(record, type);
-      enqueue({ event: ours ? decode(record, stream, type) : undefined, position: positionOf(record.getCommitPosition()), size: ours ? record.getData_asU8().length : 0 });
+      // The event with the log's id is no part of the log: a log that holds nothing else has no position yet.
+      const position = stream === LOG_STREAM ? undefined : positionOf(record.getCommitPosition());
+      enqueue({ event: ours ? decode(record, stream, type) : undefined, position, size: ours ? record.getData_asU8().length : 0 });
     } else if (response.hasCheckpoint()) {
-      enqueue({ event: undefined, position: positionOf(response.getCheckpoint()!.getCommitPosition()), size: 0 });
+      // Where a checkpoint says it stands is never taken: some servers name places that no event can have, or beyond events still to come (docs/traps.md).
+      enqueue({ event: undefined, position: undefined, size: 0 });
     } else if (response.hasCaughtUp()) endReached = true;
     else if (response.hasFellBehind()) endReached = live = false;
   }
@@ -134,7 +139,7 @@ export async function subscribed(
         events.push(item.event);
         size += item.size;
       }
-      position = item.position;
+      position = item.position ?? position;
       count += 1;
     }
     items.splice(0, count);

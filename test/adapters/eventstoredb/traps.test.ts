@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert';
 import type { Connection } from '../../../src/adapters/eventstoredb/connection.js';
 import { openEventStoreDb } from '../../../src/adapters/eventstoredb/eventStore.js';
 import { ALL_OURS } from '../../../src/adapters/eventstoredb/filters.js';
+import { positionOf } from '../../../src/adapters/eventstoredb/records.js';
 import { subscribe } from '../../../src/adapters/eventstoredb/requests.js';
 import { subscribed } from '../../../src/adapters/eventstoredb/subscription.js';
 import type { EventStore, RecordedEvent } from '../../../src/ports/eventStore.js';
@@ -15,7 +16,7 @@ import { UnavailableError } from '../../../src/ports/unavailable.js';
 import type { EventStoreDouble } from '../../support/eventStoreDouble.js';
 import { startEventStoreDouble } from '../../support/eventStoreDouble.js';
 import type { AppendFault } from '../../support/eventStoreDoubleStreams.js';
-import { eventResponse } from '../../support/eventStoreDoubleStreams.js';
+import { eventResponse, ODD_CHECKPOINT } from '../../support/eventStoreDoubleStreams.js';
 import { batchesOf, event, events, eventsOf, failureOf, idsOf, newStream, readUntil, within } from '../../support/eventStoreEvents.js';
 import { until } from '../../support/until.js';
 
@@ -384,9 +385,35 @@ feeds('what is left early runs on nowhere', () =>
     await until(() => double.running() === 0);
   }));
 
+feeds('a checkpoint at a place that no event can have, or beyond events still to come, is never taken', () =>
+  onDouble(async ({ store, double }) => {
+    const type = newStream('Matched');
+    await store.append(newStream(), events(3), 'none');
+    for (const [round, commit] of [ODD_CHECKPOINT, '9223372036854775808', '9223372036854775807', '99999999', '0'].entries()) {
+      double.switches.checkpoints = [commit, commit];
+      const end = await store.end();
+      const [first, ...more] = await batchesOf(store.readAll(undefined, { types: [`${type} ${round}`] }));
+      assert.equal([first?.position, first?.caughtUp, more], [end, true, []], commit);
+      const following = readUntil(store.follow(undefined, { types: [`${type} ${round}`] }), (all, { position }) => {
+        assert.ok(position >= end!, commit);
+        return all.length === 1;
+      });
+      await until(() => double.running() === 1);
+      await store.append(newStream(), [event()], 'none');
+      const { position } = await store.append(newStream(), [event(`${type} ${round}`)], 'none');
+      assert.equal((await following).map((one) => one.position), [position], commit);
+    }
+  }));
+
+feeds('what the server says stands where no event can stand is asked for again, not taken', () => {
+  for (const commit of ['18446744073709551615', '9223372036854775808', '-1']) assert.throws(() => positionOf(commit), (error: unknown) => error instanceof UnavailableError, commit);
+  assert.is(positionOf('9223372036854775807'), '9223372036854775807');
+  assert.is(positionOf('7'), '0000000000000000007');
+});
+
 feeds('a position of another engine is refused', () =>
   onDouble(async ({ store }) => {
-    assert.instance(await failureOf(batchesOf(store.readAll('0000000000000001'))), RangeError);
+    for (const odd of ['0000000000000001', ODD_CHECKPOINT, '9223372036854775808']) assert.instance(await failureOf(batchesOf(store.readAll(odd))), RangeError);
   }));
 
 feeds('an event that says it is JSON, and is not, ends the read that meets it with its error, not with an outage', () =>

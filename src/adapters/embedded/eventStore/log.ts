@@ -94,9 +94,9 @@ export function positionOf(number: number): Position {
   return ZEROS.slice(digits.length) + digits;
 }
 
-/** Whether a text has the form of a position. */
+/** Whether a text can be a position: 16 digits, from 0 to 2^53-1, the greatest number that is exact here. */
 export function isPosition(text: string): boolean {
-  return /^[0-9]{16}$/.test(text);
+  return /^[0-9]{16}$/.test(text) && Number(text) <= Number.MAX_SAFE_INTEGER;
 }
 
 /** The number in a position; 0, which comes before all events, for `undefined`. @throws RangeError when it is not a position of this engine. */
