@@ -37,6 +37,42 @@ async function serving(engine: ServerEngine, mortal: Mortal, run: (service: Serv
   }
 }
 
+/** An engine that is back is used again within this time, in ms, also under load. */
+const BACK_MS = 10_000;
+const LOADING_CLIENTS = 16;
+
+/** Clients that look a gift up and buy, whatever they are answered, until `stop`. */
+function load(service: Service, gift: string): { readonly stop: () => Promise<void> } {
+  let stopped = false;
+  async function client(): Promise<void> {
+    const token = await service.userToken('ann');
+    for (let turn = 0; !stopped; turn++) {
+      if (turn % 4 === 0) await service.ask('POST', '/api/v2/transactions', { token, body: purchaseOf('latte') });
+      else await service.ask('GET', `/api/v2/gifts/${gift}`, { token });
+    }
+  }
+  const clients = Array.from({ length: LOADING_CLIENTS }, client);
+  return {
+    async stop() {
+      stopped = true;
+      await Promise.all(clients);
+    },
+  };
+}
+
+/** The engine goes away for a while under load: the service is ready again in time once it is back. */
+async function backUnderLoad(service: Service, mortal: Mortal, part: string, gift: string): Promise<void> {
+  const loading = load(service, gift);
+  await mortal.down();
+  await readiness(service, part);
+  await mortal.up();
+  const back = performance.now();
+  await readiness(service);
+  const ms = performance.now() - back;
+  await loading.stop();
+  assert.ok(ms < BACK_MS, `ready ${ms} ms after the ${part} was back`);
+}
+
 /** Waits until `/readyz` says that this part, and it alone of the engines, is gone, or that everything is there. */
 async function readiness(service: Service, gone?: string): Promise<void> {
   await eventually(async () => {
@@ -84,6 +120,7 @@ test('the event store: reads go on, writes are refused and done once in the end'
     assert.equal(again.status, 201, again.text);
     await issued(service, again.json.data.gifts[0] as string);
     assert.deepEqual((await service.events.read(transactionStream(again.json.data.id as string))).map(({ type }) => type), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged']);
+    await backUnderLoad(service, { settings, ...double.way, close: double.close }, 'event store', gift);
   });
 });
 
@@ -111,6 +148,7 @@ if (noMongo === undefined) {
       assert.equal(reply.status, 201, reply.text);
       assert.equal(await redemptions(service, gift), 1);
       await eventually(async () => (await show(service, gift)).json.data?.gift_status === 'redeemed', 20_000);
+      await backUnderLoad(service, mortal, 'read store', gift);
     });
   });
 } else console.log(`skipped: the read store: ${noMongo}`);
@@ -147,6 +185,7 @@ if (noNats === undefined) {
       await readiness(service);
       await issued(service, later);
       assert.deepEqual((await service.events.read(transactionStream(bought.json.data.id as string))).map(({ type }) => type), ['GiftsPurchased', 'ChargeStarted', 'PaymentCharged']);
+      await backUnderLoad(service, mortal, 'bus', gift);
     });
   });
 } else console.log(`skipped: the bus: ${noNats}`);

@@ -32,8 +32,8 @@ export function openedWell(command: Document): Document | undefined {
   return { cursor: { id: BSON.Long.ZERO, ns: 'x.records', firstBatch: [{ v: 2, name: 'e', key: { e: 1 }, expireAfterSeconds: 0 }] } };
 }
 
-/** @param answer to each command; `hello` tells what the server says of itself. */
-export async function startFakeMongo(answer: (command: Document) => FakeAnswer, hello: Document = HELLO): Promise<FakeMongo> {
+/** @param answer to each command; `hello` tells what the server says of itself; while `silent`, it reads nothing. */
+export async function startFakeMongo(answer: (command: Document) => FakeAnswer, hello: Document = HELLO, silent: () => boolean = () => false): Promise<FakeMongo> {
   const sockets = new Set<Socket>();
   const commands: string[] = [];
 
@@ -71,6 +71,10 @@ export async function startFakeMongo(answer: (command: Document) => FakeAnswer, 
     socket.on('close', () => sockets.delete(socket));
     socket.on('error', () => socket.destroy());
     socket.on('data', (data) => {
+      if (silent()) {
+        socket.pause();
+        return;
+      }
       pending = Buffer.concat([pending, data]);
       while (pending.length >= HEADER_BYTES && pending.length >= pending.readInt32LE(0)) {
         const length = pending.readInt32LE(0);

@@ -18,6 +18,11 @@ const MISSES = 2;
 const PATIENCE_MS = 2_000;
 /** Closing waits so long for what is under way, in ms. */
 const CLOSE_MS = 5_000;
+/**
+ * A call whose connection may have been given up is failed after so long, in ms. The driver destroys such a connection
+ * without an error, and a command that was still being sent on it then waits for its socket for ever.
+ */
+const GIVEN_UP_MS = 2_000;
 
 /** What was waited for is on a majority of the servers, and in their journals; reads see it, since they ask the primary alone. */
 const CARE: DbOptions = { readPreference: 'primary', writeConcern: { w: 'majority', journal: true, wtimeoutMS: 10_000 } };
@@ -46,10 +51,17 @@ export interface LinkOptions {
   readonly logger?: Logger | undefined;
 }
 
+interface Call {
+  /** Settles with the call. */
+  readonly running: Promise<unknown>;
+  /** Fails it now, whatever it waits for. */
+  fail(error: Error): void;
+}
+
 interface Session extends Database {
   readonly client: MongoClient;
   readonly madeAt: number;
-  readonly underWay: Set<Promise<unknown>>;
+  readonly underWay: Set<Call>;
 }
 
 /** Makes the first client. */
@@ -63,11 +75,15 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
     const client = newClient();
     const db = client.db(database, CARE);
     const collections = new Map<string, Collection>();
+    const underWay = new Set<Call>();
+    client.on('connectionPoolCleared', ({ interruptInUseConnections }) => {
+      if (interruptInUseConnections === true) giveUp(underWay);
+    });
     return {
       client,
       db,
       madeAt: performance.now(),
-      underWay: new Set(),
+      underWay,
       collection<D extends Document>(name: string) {
         let collection = collections.get(name);
         if (collection === undefined) {
@@ -82,10 +98,15 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
   async function call<T>(work: (database: Database) => Promise<T>, deadlineMs: number, writes: boolean): Promise<T> {
     if (closing !== undefined) throw new UnavailableError('the read store is closed');
     const session = current;
-    const running = within(work(session), deadlineMs, () => {
+    let fail!: (error: Error) => void;
+    const failed = new Promise<never>((_, reject) => {
+      fail = reject;
+    });
+    const running = within(Promise.race([work(session), failed]), deadlineMs, () => {
       throw new LateError(deadlineMs);
     });
-    session.underWay.add(running);
+    const one: Call = { running, fail };
+    session.underWay.add(one);
     try {
       const answer = await running;
       misses = 0;
@@ -94,7 +115,7 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
       if (foundNoServer(error) || wasClosed(error) || error instanceof LateError) missed(session, error);
       throw failureOf(error, writes);
     } finally {
-      session.underWay.delete(running);
+      session.underWay.delete(one);
     }
   }
 
@@ -105,12 +126,13 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
     logger?.warn({ err: error }, 'the read store is not found: connecting anew');
     misses = 0;
     current = newSession();
+    giveUp(session.underWay);
     const ended = end(session).finally(() => ending.delete(ended));
     ending.add(ended);
   }
 
   async function end({ client, underWay }: Session): Promise<void> {
-    await orGiveUp(Promise.allSettled(underWay));
+    await orGiveUp(Promise.allSettled([...underWay].map(({ running }) => running)));
     // What has not ended by now waits for a server that fell silent.
     await orGiveUp(client.close(underWay.size > 0));
   }
@@ -123,6 +145,15 @@ export function openLink({ newClient, database, logger }: LinkOptions): Link {
       return closing;
     },
   };
+}
+
+/** Fails the calls of this moment that still run in a while. */
+function giveUp(underWay: Set<Call>): void {
+  const calls = [...underWay];
+  if (calls.length === 0) return;
+  setTimeout(() => {
+    for (const call of calls) if (underWay.has(call)) call.fail(new LateError(GIVEN_UP_MS));
+  }, GIVEN_UP_MS).unref();
 }
 
 /** Resolves when it has ended, however, or has been waited for long enough. */

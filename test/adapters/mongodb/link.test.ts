@@ -11,7 +11,7 @@ import { openLink } from '../../../src/adapters/mongodb/link.js';
 import type { Link } from '../../../src/adapters/mongodb/link.js';
 import { writeGuarded } from '../../../src/adapters/mongodb/guarded.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
-import { startFakeMongo } from '../../support/fakeMongo.js';
+import { HELLO, startFakeMongo } from '../../support/fakeMongo.js';
 import { rejectionOf } from '../../support/readStoreDocuments.js';
 
 const test = suite('MongoDB: calls and their failures');
@@ -123,6 +123,25 @@ test('what is refused by the server or makes no sense is no reason for a new cli
   for (const error of [...errors, ...errors]) await rejectionOf(link.write(() => Promise.reject(error)));
   assert.is(clients.length, 1);
   await link.close();
+});
+
+test('a command that is still being sent when the driver gives its connection up fails soon after, not at its deadline', async () => {
+  // The kernel takes some MB of a command whose receiver does not read; the rest waits in the driver.
+  const more = 16_000_000;
+  let silent = false;
+  const server = await startFakeMongo(() => ({}), HELLO, () => silent);
+  const newClient = (): MongoClient => new MongoClient(server.url, { heartbeatFrequencyMS: 500, connectTimeoutMS: 500, serverSelectionTimeoutMS: 500 });
+  const link = openLink({ newClient, database: 'test' });
+  await link.write(({ db }) => db.command({ ping: 1 }));
+  silent = true;
+  const began = performance.now();
+  const error = await rejectionOf(link.write(({ db }) => db.command({ ping: 1, text: 'x'.repeat(more) }), 20_000));
+  const ms = performance.now() - began;
+  assert.instance(error, UnavailableError);
+  assert.ok((error as UnavailableError).outcomeUnknown);
+  assert.ok(ms < 10_000, `${ms} ms`);
+  await link.close();
+  await server.stop();
 });
 
 test('closing lets what is under way finish, and refuses the rest', async () => {
