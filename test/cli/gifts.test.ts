@@ -47,7 +47,7 @@ test('a gift is given to a user, or to whoever has a number', async () => {
   assert.equal(await said('reassign', id, '--to-phone', '07700 900002'), `gift ${id}: it is now for whoever has the phone number, who is told by a running service\n`);
   const read = await gift(service.settings, ['gifts', 'reassign', id, '--to-phone', '-', ...REASON], { stdin: Readable.from([Buffer.from('07700 '), Buffer.from('900002\n')]) });
   assert.deepEqual([read.code, read.out], [0, `gift ${id}: it has been for this receiver all along\n`], 'as it was read');
-  assert.equal(await said('reassign', id, '--to-phone', '+447700900002'), `gift ${id}: it has been for this receiver all along\n`);
+  assert.equal(await said('reassign', id, '--to-phone', '\u202a+447700900002\u202c'), `gift ${id}: it has been for this receiver all along\n`);
   await told(id, 1);
   refused(await redeem(service, id, 'dan'), 403, 'Cannot redeem this gift.');
   assert.equal((await redeem(service, id, 'bob')).status, 201);

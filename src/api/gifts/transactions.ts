@@ -54,7 +54,7 @@ const PURCHASE_BODY: Schema = {
             type: 'object',
             additionalProperties: false,
             properties: {
-              phone_number: { type: 'string', description: 'Mobile number; without a country code a British one, such as `07700 900123`.' },
+              phone_number: { type: 'string', description: 'Mobile number, which can receive an SMS; without a country code a British one, such as `07700 900123`.' },
               user_id: { type: 'string' },
             },
             not: { type: 'object', required: ['phone_number', 'user_id'] },

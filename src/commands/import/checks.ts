@@ -32,7 +32,7 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
   await inSlices(wanted.users ?? [], ({ index, id, secret, phoneFaulty }) => {
     if (OTHERS_NAMES.test(id)) faults.add('users', index, '.id', 'must not begin with cli: or system:, by which histories name who is no user');
     if (secret === undefined) faults.add('users', index, '.password', 'give one of password and password_hash');
-    if (phoneFaulty) faults.add('users', index, '.phone_number', 'is not a valid phone number');
+    if (phoneFaulty) faults.add('users', index, '.phone_number', 'is not a valid mobile phone number');
   });
   await inSlices(wanted.clients ?? [], ({ index, secret }) => {
     if (secret === undefined) faults.add('clients', index, '.secret', 'give one of secret and secret_hash');

@@ -61,7 +61,7 @@ test('the same, as things are now', async () => {
 });
 
 test('receivers are told once: by SMS, by push, or not at all', async () => {
-  const [sms, push, none, shared] = await buy(service, 'latte', [{ phone_number: '+447700900777' }, { user_id: 'ann' }, { user_id: 'cat' }, {}]);
+  const [sms, push, none, shared] = await buy(service, 'latte', [{ phone_number: '\u202a+44 7700 900777\u202c' }, { user_id: 'ann' }, { user_id: 'cat' }, {}]);
   const told = (id: string | undefined): Promise<string> =>
     eventually(async () => {
       const last = (await service.events.read(notificationStream(id ?? ''))).at(-1);
@@ -120,6 +120,8 @@ test('what a purchase refuses, in order', async () => {
     [purchaseOf('latte', [{ user_id: 'gone' }]), 422, 'Receiver not found.'],
     [purchaseOf('latte', [{ phone_number: '12' }]), 422, 'Invalid phone number.'],
     [purchaseOf('latte', [{ phone_number: '+44 20' }, {}]), 422, 'Invalid phone number.'],
+    [purchaseOf('latte', [{ phone_number: '+3538501234560' }]), 422, 'Invalid phone number.'],
+    [purchaseOf('latte', [{ phone_number: '0909 879 0000' }]), 422, 'Invalid phone number.'],
   ];
   for (const [body, status, error] of refusals) refused(await purchase(body), status, error);
   refused(await purchase(purchaseOf('nothing'), 'cat'), 403, 'Cannot use this payment method.');

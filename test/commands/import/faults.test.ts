@@ -63,7 +63,9 @@ const CASES: readonly (readonly [fault: string | readonly string[], change: (fil
   ['segments[0]: is larger than 900000 bytes', (file) => void (file['segments']![0]!['configuration'] = { a: '€'.repeat(300_000) })],
   ['categories[0].products[1]: no such product "p9"', (file) => void (file['categories']![0]!['products'] = ['p1', 'p9'])],
   ['categories[0].featured: must be 0 or 1', (file) => void (file['categories']![0]!['featured'] = true)],
-  ['users[0].phone_number: is not a valid phone number', (file) => void (file['users']![0]!['phone_number'] = '0123')],
+  ['users[0].phone_number: is not a valid mobile phone number', (file) => void (file['users']![0]!['phone_number'] = '0123')],
+  ['users[0].phone_number: is not a valid mobile phone number', (file) => void (file['users']![0]!['phone_number'] = '020 7946 0958')],
+  ['users[0].phone_number: is not a valid mobile phone number', (file) => void (file['users']![0]!['phone_number'] = '+491512345678')],
   ['users[0].password: give one of password and password_hash', (file) => void (file['users']![0]!['password'] = 'both')],
   ['users[0].password: give one of password and password_hash', (file) => void delete file['users']![0]!['password_hash']],
   ...[['', 'must not be empty'], ['x'.repeat(1_025), 'must have at most 1024 characters']].flatMap(([secret, fault]) => [
@@ -150,7 +152,7 @@ test('every fault is told at once, in the order of the file, each entry\'s own b
     'products[0].brand_id: no such brand "b9"',
     'products[1].valid_days: must be at least 1',
     'users[0].merchant_id: no such merchant "m9"',
-    'users[0].phone_number: is not a valid phone number',
+    'users[0].phone_number: is not a valid mobile phone number',
   ]);
 });
 
