@@ -2,6 +2,7 @@
 import { EventTooLargeError } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { Refusal } from '../domain/refusal.js';
+import { type RatedCode, retryAfterOf } from './repeats.js';
 
 /** Status and message of each error. An empty message is made where the error is raised. */
 export const ERRORS = {
@@ -72,10 +73,7 @@ export const ERRORS = {
   gift_disputed: [409, "gift's payment is disputed."],
   gift_already_cancelled: [409, 'gift is cancelled already.'],
   idempotency_key_reused: [422, 'Idempotency key already used with another request.'],
-} as const satisfies Record<Refusal['code'], readonly [number, string]> & Record<string, readonly [number, string]>;
-
-/** Conflicts that end by themselves within moments. */
-const PASSING: ReadonlySet<ErrorCode> = new Set(['gift_being_told', 'transaction_pending']);
+} as const satisfies Record<Refusal['code'] | RatedCode, readonly [number, string]>;
 
 /** The name of an error. */
 export type ErrorCode = keyof typeof ERRORS;
@@ -113,7 +111,7 @@ export function answerOf(error: unknown): ErrorAnswer {
     return { status, code: error.code, message: error.message, headers: error.headers, unforeseen: false, ...(error.more === undefined ? {} : { more: error.more }) };
   }
   if (error instanceof Refusal) {
-    return table(error.code, PASSING.has(error.code) ? { 'Retry-After': '1' } : {}, false);
+    return table(error.code, retryAfterOf(error.code), false);
   }
   if (error instanceof UnavailableError) return table('unavailable', { 'Retry-After': '1' }, true);
   if (error instanceof EventTooLargeError) return table('request_too_large', {}, false);

@@ -7,7 +7,7 @@ import { CLOCK_SLACK_MS } from '../clock.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Records } from '../ports/readStore.js';
 import type { Principal } from './auth/principal.js';
-import { ERRORS, type ErrorCode, HttpError } from './errors.js';
+import { HttpError } from './errors.js';
 import type { Seen } from './route.js';
 
 /** A request that died holds its key so long, milliseconds. */
@@ -77,12 +77,6 @@ function sorted(value: unknown, depth: number): unknown {
   // Keys alone: to sort tens of thousands with their values takes twice as long, and any caller may send them.
   const entries = Object.keys(value).sort().map((key) => [key, sorted((value as Readonly<Record<string, unknown>>)[key], depth + 1)]);
   return entries.concat([['', '{}']]);
-}
-
-/** Errors that facts or state decided: they are answered again. Those of requests that never got so far are not. */
-export function isDecided(code: ErrorCode): boolean {
-  if (code === 'schema' || code === 'unknown_embed' || code === 'idempotency_key_reused') return false;
-  return [402, 403, 404, 405, 422].includes(ERRORS[code][0]);
 }
 
 /**

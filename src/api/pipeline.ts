@@ -15,10 +15,11 @@ import { readBody, readBytes } from './body.js';
 import { callerLeft } from './callerLeft.js';
 import { type ErrorCode, HttpError, answerOf } from './errors.js';
 import { firstPiece } from './firstPiece.js';
-import { type HeldKey, type StoredAnswer, bodyHashOf, idempotencyKey, isDecided, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
+import { type HeldKey, type StoredAnswer, bodyHashOf, idempotencyKey, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
 import { hasLongList, jsonBody } from './json.js';
 import { POSITION_HEADER, type PositionGate, waitUntilShown } from './positions.js';
 import { listParameter, readQuery } from './query.js';
+import { isKept, restsOnReadModels } from './repeats.js';
 import type { RequestState } from './requestState.js';
 import { type Answer, type Call, type Route, type RouteCaller, keptByNobody, takesKeys } from './route.js';
 import type { RouteHandler } from './router.js';
@@ -73,7 +74,7 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
     const call = new RequestCall(ctx, deps, params, principal, writes ? randomCommandId() : '');
     if (bytes !== undefined) call.bytes = bytes;
     if (key === undefined) {
-      const answer = await run(route, checks, call, ctx, body);
+      const answer = await run(route, checks, call, ctx, body, deps.positions);
       const showing = shown(answer);
       if (showing !== undefined) await showing;
       respond(ctx, deps, answer);
@@ -161,9 +162,24 @@ function scopeOf(route: Route, params: Readonly<Record<string, string>>): string
   return `${route.method} ${route.path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))}`;
 }
 
-async function run(route: Route, checks: Checks, call: RequestCall, ctx: Context, body: unknown): Promise<Answer> {
+/**
+ * Runs a request. A refusal that rests on what read models lack or show is no fact while they are behind the log. So it is told only once they have
+ * shown the log's end, as it was after the first run, and a second run came to it as well: a refused run has appended nothing.
+ * @throws UnavailableError where they don't get there within a second
+ */
+async function run(route: Route, checks: Checks, call: RequestCall, ctx: Context, body: unknown, positions: PositionGate): Promise<Answer> {
   const { giftParam } = route;
   if (giftParam !== undefined && giftIdOf(call.params[giftParam] ?? '') === undefined) throw new HttpError('gift_not_found');
+  try {
+    return await runOnce(route, checks, call, ctx, body);
+  } catch (error) {
+    if (!restsOnReadModels(answerOf(error).code)) throw error;
+  }
+  await positions.waitForEnd(route.reads);
+  return runOnce(route, checks, call, ctx, body);
+}
+
+async function runOnce(route: Route, checks: Checks, call: RequestCall, ctx: Context, body: unknown): Promise<Answer> {
   const handle = route.open === undefined ? route.handle : await route.open(call);
   checks.body?.(body === undefined ? {} : body);
   if (route.query !== undefined) {
@@ -204,10 +220,10 @@ function embedsOf(route: Route, ctx: Context, body: unknown): readonly string[] 
 async function runKeyed(route: Route, checks: Checks, call: RequestCall, ctx: Context, body: unknown, deps: PipelineDeps, key: HeldKey): Promise<void> {
   let answer: Answer;
   try {
-    answer = await run(route, checks, call, ctx, body);
+    answer = await run(route, checks, call, ctx, body, deps.positions);
   } catch (error) {
     const told = answerOf(error);
-    if (!isDecided(told.code)) await unlessUnkept(deps, call.requestId, () => key.release());
+    if (!isKept(told.code)) await unlessUnkept(deps, call.requestId, () => key.release());
     else {
       const stored = { status: told.status, headers: { ...allowOf(told.status, ctx.state as RequestState), ...told.headers } };
       const keep = (): Promise<void> => key.settle(told.more === undefined ? { ...stored, body: JSON.stringify({ error: told.message }) } : stored);

@@ -49,23 +49,33 @@ export interface PositionGate {
   format(position: Position): string;
   /** Waits until every read model that a route answers from has reached the position. @throws UnavailableError after a second */
   wait(position: Position, reads?: readonly ReadBySome[]): Promise<void>;
+  /** Waits until every read model that a route answers from shows the whole log as it stands now. @throws UnavailableError after a second, or where the log can't be reached */
+  waitForEnd(reads?: readonly ReadBySome[]): Promise<void>;
 }
 
 /** The gate of a log, for the read models that answers are made of. */
-export function positionGate({ logId, isPosition }: Pick<EventStore, 'logId' | 'isPosition'>, { always, where }: Followers): PositionGate {
+export function positionGate(events: Pick<EventStore, 'logId' | 'isPosition' | 'end'>, { always, where }: Followers): PositionGate {
+  const { logId } = events;
+  const wait: PositionGate['wait'] = async (position, reads = []) => {
+    const reached = await Promise.all([...always, ...reads.map((name) => where[name])].map((follower) => follower.reached(position, POSITION_WAIT_MS)));
+    if (reached.includes(false)) throw new UnavailableError('the read models have not reached the position that was asked for');
+  };
   return {
+    wait,
+    async waitForEnd(reads) {
+      const last = await within(events.end(), POSITION_WAIT_MS, () => {
+        throw new UnavailableError('the log does not say where it ends');
+      });
+      if (last !== undefined) await wait(last, reads);
+    },
     parse(header) {
       if (header === undefined) return undefined;
       const [, log, position] = POSITION.exec(header) ?? [];
       if (log === undefined || position === undefined) throw new HttpError('invalid_position');
       if (log !== logId) return undefined;
-      if (!isPosition(position)) throw new HttpError('invalid_position');
+      if (!events.isPosition(position)) throw new HttpError('invalid_position');
       return position;
     },
     format: (position) => positionText(logId, position),
-    async wait(position, reads = []) {
-      const reached = await Promise.all([...always, ...reads.map((name) => where[name])].map((follower) => follower.reached(position, POSITION_WAIT_MS)));
-      if (reached.includes(false)) throw new UnavailableError('the read models have not reached the position that was asked for');
-    },
   };
 }

@@ -7,10 +7,14 @@ import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { Refusal } from '../domain/refusal.js';
 import { tellingsOf } from '../domain/telling.js';
 import type { AccountDocument } from '../projections/accounts.js';
+import { getAtLogEnd } from '../projections/getAtLogEnd.js';
 import type { ReadModel } from '../projections/readModel.js';
 import { type CareDeps, careForGift } from './careForGift.js';
 import type { CommandContext } from './context.js';
 import type { Handled } from './handle.js';
+
+/** How long the read model may take to reach the log's end before it is said that there is no such user, milliseconds. */
+const MISSING_WAIT_MS = 1_000;
 
 /** What the command works with. */
 export interface ReassignDeps extends CareDeps {
@@ -43,9 +47,9 @@ async function beingTold({ events }: ReassignDeps, giftId: string): Promise<bool
   return tellingsOf(gift, notification).next.do !== 'nothing';
 }
 
-async function targetOf({ accounts, hash }: ReassignDeps, { user_id, phone_number }: NewReceiver): Promise<Omit<GiftReassigned['data'], 'reason' | 'transaction_id'>> {
+async function targetOf({ events, accounts, hash }: ReassignDeps, { user_id, phone_number }: NewReceiver): Promise<Omit<GiftReassigned['data'], 'reason' | 'transaction_id'>> {
   if (user_id !== undefined) {
-    const user = await accounts.get(`user-${user_id}`);
+    const user = await getAtLogEnd(events, accounts, `user-${user_id}`, MISSING_WAIT_MS);
     if (user?.entry !== 'user' || !user.active) throw new Refusal('receiver_not_found');
     return { receiver: { user_id }, phone_number: null };
   }

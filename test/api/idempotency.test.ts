@@ -9,7 +9,8 @@ import type { Engines } from '../../src/engines.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { recordable } from '../../src/commands/context.js';
 import type { Principal } from '../../src/api/auth/principal.js';
-import { type HeldKey, bodyHashOf, isDecided, keyedCommandId, takeKey } from '../../src/api/idempotency.js';
+import { type HeldKey, bodyHashOf, keyedCommandId, takeKey } from '../../src/api/idempotency.js';
+import { isKept } from '../../src/api/repeats.js';
 import { farLog } from '../support/farLog.js';
 import { memoryRecords } from '../support/memoryRecords.js';
 import { buyOne, purchaseOf, redeem, refused, unredeem } from '../support/giftFlow.js';
@@ -479,7 +480,7 @@ test('an answer is given again for a day', async () => {
 
 test('what breaks a schema, names an unknown embed or another request’s key is not kept: it may be sent again, put right', () => {
   const kept = ['schema', 'unknown_embed', 'idempotency_key_reused', 'cannot_redeem', 'gift_not_found', 'redemption_not_found', 'gift_already_redeemed', 'invalid_location', 'payment_declined', 'too_many_requests'] as const;
-  assert.deepEqual(kept.filter(isDecided), ['cannot_redeem', 'gift_not_found', 'redemption_not_found', 'gift_already_redeemed', 'invalid_location', 'payment_declined']);
+  assert.deepEqual(kept.filter(isKept), ['cannot_redeem', 'gift_not_found', 'redemption_not_found', 'gift_already_redeemed', 'invalid_location', 'payment_declined']);
 });
 
 test('a clock that is set back does not hold the key of a request that died for longer; clocks may differ a little', async () => {

@@ -7,7 +7,8 @@ import { UnavailableError } from '../../src/ports/unavailable.js';
 
 const test = suite('positions');
 const LOG = '0b7c6f0e-1111-4222-8333-444455556666';
-const log = { logId: LOG, isPosition };
+let end: string | undefined;
+const log = { logId: LOG, isPosition, end: async () => end };
 const follower = { reached: async () => true };
 const NONE = { parked: follower, redemptions: follower, voucherCodes: follower };
 
@@ -35,6 +36,20 @@ test('it waits for every follower that is always read, and for those that are re
   assert.deepEqual(asked.splice(0), ['a 7', 'b 7', 'parked 7', 'codes 7']);
   await assert.rejects(gate.wait('7', ['redemptions']), UnavailableError);
   await assert.rejects(positionGate(log, { always: [told('a', true), told('b', false)], where }).wait('7'), UnavailableError);
+});
+
+test('where the log ends now is waited for: an empty log by nobody, and a log that does not say so is no end', async () => {
+  const asked: string[] = [];
+  const always = [{ reached: async (position: string) => asked.push(position) === 1 }];
+  const gate = positionGate(log, { always, where: NONE });
+  await gate.waitForEnd();
+  assert.deepEqual(asked, []);
+  end = '9';
+  await gate.waitForEnd();
+  await assert.rejects(gate.waitForEnd(), UnavailableError);
+  assert.deepEqual(asked, ['9', '9']);
+  const silent = positionGate({ ...log, end: async () => new Promise(() => undefined) }, { always, where: NONE });
+  await assert.rejects(silent.waitForEnd(), UnavailableError);
 });
 
 test('a write waits until it is shown, not where a read model cannot be reached; a fault in one is told', async () => {

@@ -17,8 +17,10 @@ export function answerOf(reply: { readonly status: number; readonly text: string
 /** Words that tell of the inside: stacks (a line and a column, not the minutes and seconds of a time), paths, statements, names of parts. */
 const INSIDE = /\bat [^"]*(?<!T\d\d):\d+:\d+|node_modules|\/(?:work|src|dist|tmp|home|usr)\/|\.[jt]s:\d+|SQLITE|sqlite|\b(?:SELECT|INSERT INTO|UPDATE|DELETE FROM)\b|TypeError|RangeError|SyntaxError|Cannot read prop|is not a function|ENOENT|ECONN/;
 
-/** Conflicts that end by themselves: callers are told when to ask again. */
-export const PASSING: ReadonlySet<string> = new Set(['Request in progress.', 'the receiver is still being told.', 'transaction is not settled yet.']);
+/** What ends by itself: callers are told when to ask again. */
+export const PASSING: ReadonlySet<string> = new Set([
+  'Request in progress.', 'the receiver is still being told.', 'transaction is not settled yet.', 'gift is not paid for yet.', "gift's payment is disputed.",
+]);
 
 /** The secure headers that every answer of the application carries. */
 const SECURE_HEADERS: Readonly<Record<string, RegExp>> = {

@@ -20,7 +20,7 @@ import { throttle } from './throttle.js';
 export interface AuthOptions {
   readonly accounts: ReadModel<AccountDocument>;
   /** What they are made from: whoever is to get tokens is looked up there, too. */
-  readonly log: Pick<EventStore, 'read'>;
+  readonly log: Pick<EventStore, 'read' | 'end'>;
   /** Sessions and counters stand here. */
   readonly records: Records;
   /** Secret. Each at least 32 bytes; the first signs, all verify. */

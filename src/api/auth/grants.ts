@@ -38,12 +38,22 @@ export function grants(deps: {
   hash: KeyedHash;
 }): Grants {
   const { authenticator, accounts, clients, passwords, sessions, throttle, hash } = deps;
+  /** Refuses once no event that is still to be shown can make it right. */
+  const onceShown = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof HttpError && error.code === 'authentication_failed') await accounts.wholeLogShown();
+      throw error;
+    }
+  };
+  const clientWith = async (credentials: ClientCredentials, address: string): Promise<ClientDocument> => onceShown(async () => clients.authenticate(credentials, address));
   return {
     checkAddress: async (address) => throttle.check({ address }),
     loginClient: async (header) => authenticator.client(header),
 
     async clientCredentials(credentials, address) {
-      return sessions.start(await clients.authenticate(credentials, address));
+      return sessions.start(await clientWith(credentials, address));
     },
 
     async password(client, username, password, address) {
@@ -54,13 +64,13 @@ export function grants(deps: {
         { address, usernameHash },
         async (reserve) => (await passwords.verify(user?.password_hash, [password], reserve)) !== undefined && user?.active === true && accounts.isCurrent(user),
       );
-      if (!right || user === undefined) throw authenticationFailed();
+      if (!right || user === undefined) return onceShown(() => Promise.reject(authenticationFailed()));
       if (!mayLogIn(client, user.id)) throw new HttpError('forbidden');
       return sessions.start(client, user);
     },
 
     async refresh(credentials, refreshToken, address) {
-      const client = await clients.authenticate(credentials, address);
+      const client = await clientWith(credentials, address);
       const pair = await sessions.refresh(refreshToken, client.id, async (session) => {
         const user = session.user === null ? undefined : await accounts.user(session.user);
         if (user === undefined || standing(session, client, user) === undefined || !mayLogIn(client, user.id)) return false;

@@ -27,6 +27,12 @@ export interface Accounts {
    * within a second the model must do: nobody can be disabled there then either.
    */
   isCurrent(document: UserDocument | ClientDocument): Promise<boolean>;
+  /**
+   * Resolves once the read model shows the whole log, as it stands now. Asked before a login is refused: that a model that is behind lacks an account, or shows its
+   * old secret, is no fact. It is asked whatever was wrong, so that nobody learns which names exist. Where the log can't be reached the model must do, as in `isCurrent`.
+   * @throws UnavailableError where it is behind for another second
+   */
+  wholeLogShown(): Promise<void>;
   /** Who stands behind the session, as far as memory knows; `undefined`: ask `behind`. */
   known(session: Session): Standing | undefined;
   /** Who stands behind the session, as of `FRESH_MS` ago at most; `undefined` when one of them is inactive or has other credentials than when it began. */
@@ -44,7 +50,7 @@ const MAX_ID_LENGTH = 64;
 export interface AccountSources {
   readonly model: ReadModel<AccountDocument>;
   /** What the model is made from. */
-  readonly log: Pick<EventStore, 'read'>;
+  readonly log: Pick<EventStore, 'read' | 'end'>;
 }
 
 /** The accounts. `now`: milliseconds. */
@@ -75,6 +81,13 @@ export function accounts({ model, log }: AccountSources, now: () => number): Acc
       const account = (folded(accountsProjection, events, stream) ?? document) as UserDocument | ClientDocument;
       // Not the credential's number: another release may count it in another way in the read model that serves.
       return account.active && secretOf(account) === secretOf(document);
+    },
+    async wholeLogShown() {
+      const end = await within(log.end(), LOG_MS, () => undefined).catch((error: unknown) => {
+        if (error instanceof UnavailableError) return undefined;
+        throw error;
+      });
+      if (end !== undefined && !(await model.reached(end, LOG_MS))) throw new UnavailableError('accounts are behind the log, which may tell of this login');
     },
     known(session) {
       const itsClient = clients.peek(session.client);

@@ -1,5 +1,6 @@
 /** The API's description (OpenAPI 3.1), made from the very route objects that the router and the validators are made from. */
 import { ERRORS, type ErrorCode } from '../errors.js';
+import { retryAfterOf } from '../repeats.js';
 import { commonErrors } from '../pipeline.js';
 import { type Route, type Schema, type SuccessAnswer, keptByNobody, takesKeys } from '../route.js';
 import { componentSchemas, pascalCase } from './schemas.js';
@@ -206,7 +207,7 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
   const headers = everyAnswer(route);
   if (status === 401) headers['WWW-Authenticate'] = header('WwwAuthenticate');
   if (status === 405) headers['Allow'] = header('Allow');
-  if (status === 409 || status === 429 || status === 503) headers['Retry-After'] = header('RetryAfter');
+  if (status === 409 || status === 429 || status === 503 || errors.some(({ code }) => 'Retry-After' in retryAfterOf(code))) headers['Retry-After'] = header('RetryAfter');
   if (takesKey(route) && (status === 402 || status === 403 || status === 404 || status === 405 || status === 422)) {
     headers['Idempotent-Replayed'] = header('IdempotentReplayed');
   }

@@ -44,7 +44,7 @@ async function served(own: OpsRoute, principal: Principal = withRoles('auditor')
     addressOf: () => 'here',
     records: memoryRecords(Date.now),
     hash: keyedHash(Buffer.alloc(32)),
-    positions: positionGate({ logId: 'log', isPosition: () => true }, { always: [], where: { parked: caughtUp, redemptions: caughtUp, voucherCodes: caughtUp } }),
+    positions: positionGate({ logId: 'log', isPosition: () => true, end: async () => undefined }, { always: [], where: { parked: caughtUp, redemptions: caughtUp, voucherCodes: caughtUp } }),
     onUnkept: () => undefined,
     logger,
   });

@@ -1,0 +1,95 @@
+/** Nothing that the log knows is refused as missing while no projector keeps the read models: the answer is 503, or is made from the log. */
+import assert from 'node:assert/strict';
+import { suite } from 'uvu';
+import { shortcodeOf } from '../../src/domain/giftIds.js';
+import { giftStream } from '../../src/domain/gift.js';
+import type { Engines } from '../../src/engines.js';
+import { buyOne, purchaseOf, redeem, refused } from '../support/giftFlow.js';
+import { type Asking, type Reply, type Service, startService } from '../support/service.js';
+import { eventually } from '../support/until.js';
+
+const test = suite('a projector that is gone');
+let service: Service;
+/** No read model stores anything until this resolves. */
+let held = Promise.resolve();
+let free = (): void => undefined;
+
+test.before.each(async () => {
+  const through = (engines: Engines): Engines => ({ ...engines, store: { ...engines.store, write: async (batches) => held.then(async () => engines.store.write(batches)) } });
+  service = await startService({ app: { through } });
+});
+test.after.each(async () => {
+  free();
+  await service.close();
+});
+
+const stop = (): void => void (held = new Promise((resolve) => (free = resolve)));
+const as = async (user: string, method: string, path: string, asking: Asking = {}): Promise<Reply> => service.ask(method, path, { token: await service.userToken(user), ...asking });
+
+function unavailable(reply: Reply): void {
+  refused(reply, 503, 'Service unavailable.');
+  assert.match(reply.headers.get('retry-after') ?? '', /^[1-9]\d*$/);
+}
+
+test('a gift just bought is redeemed, and no look-up of it, its page, its purchase or its redemption says that there is none', async () => {
+  await Promise.all(['ann', 'bob', 'till-coffee', 'aud', 'sue'].map(async (user) => service.userToken(user)));
+  stop();
+  const bought = await as('ann', 'POST', '/api/v2/transactions', { body: purchaseOf('latte') });
+  assert.equal(bought.status, 201, bought.text);
+  const [gift] = bought.json.data.gifts as [string];
+  const transaction = bought.json.data.id as string;
+  await eventually(async () => (await service.events.read(giftStream(gift))).length > 0);
+  const redeemed = await redeem(service, gift);
+  assert.equal(redeemed.status, 201, redeemed.text);
+  const asked = (): (() => Promise<Reply>)[] => [
+    async () => as('ann', 'GET', `/api/v2/gifts/${gift}?embed[]=message&embed[]=voucher`),
+    async () => as('ann', 'GET', `/api/v2/gifts/${shortcodeOf(gift)}/voucher/options`),
+    async () => service.ask('GET', `/g/${shortcodeOf(gift)}`),
+    async () => as('ann', 'GET', `/api/v2/transactions/${transaction}`),
+    async () => as('ann', 'GET', `/api/v2/transactions/${transaction}/gifts`),
+    async () => as('aud', 'GET', `/ops/gifts/${redeemed.json.data.id as string}/history`),
+  ];
+  for (const reply of await Promise.all(asked().map(async (ask) => ask()))) unavailable(reply);
+  free();
+  for (const ask of asked()) await eventually(async () => (await ask()).status === 200);
+  // Only once the read models have all of the log is there no such gift.
+  refused(await as('ann', 'GET', `/api/v2/gifts/${'0'.repeat(gift.length)}`), 404, 'gift not found');
+  refused(await as('bob', 'GET', `/api/v2/transactions/${transaction}`), 404, 'transaction not found');
+});
+
+test('what was imported just before is not unknown to purchases, tills, tokens and look-ups; the same keys have it done afterwards', async () => {
+  const gift = await buyOne(service, 'latte', { user_id: 'bob' });
+  await eventually(async () => (await service.events.read(giftStream(gift))).length > 0);
+  await Promise.all(['ann', 'bob', 'till-coffee'].map(async (user) => service.userToken(user)));
+  const token = await service.clientToken();
+  stop();
+  await service.import({
+    products: [{ id: 'new', brand_id: 'bean', name: 'New', sale_price: 100 }],
+    stores: [{ id: 'bean-new', brand_id: 'bean', name: 'New', longitude: 1.5, latitude: 51.5 }],
+    categories: [{ id: 'newest', name: 'Newest', products: ['new'] }],
+    users: [{ id: 'newt', username: 'newt@test.example', password: 'newt-password', name: 'Newt' }],
+    clients: [{ id: 'app2', secret: 'app2-secret', name: 'App 2' }],
+    payment_methods: [{ reference: 'pm_card_new', kind: 'card', users: ['ann'] }, { reference: 'pm_card_slow', kind: 'card', users: ['ann', 'bob'] }],
+  });
+  const buying = (user: string, body: object, key: string): (() => Promise<Reply>) => async () => as(user, 'POST', '/api/v2/transactions', { body, key });
+  const login = async (form: object): Promise<Reply> => service.ask('POST', '/oauth/token', { token, body: form });
+  const asked: [number, () => Promise<Reply>][] = [
+    [200, async () => as('ann', 'GET', '/api/v2/products/new')],
+    [200, async () => as('ann', 'GET', '/api/v2/product-tags/categories/newest')],
+    [201, buying('ann', purchaseOf('new'), 'new-product')],
+    [201, buying('ann', purchaseOf('latte', [{ user_id: 'newt' }]), 'new-receiver')],
+    [201, buying('ann', purchaseOf('latte', [{}], { reference: 'pm_card_new' }), 'new-card')],
+    [201, buying('bob', purchaseOf('latte', [{}], { reference: 'pm_card_slow' }), 'new-access')],
+    [200, async () => login({ grant_type: 'password', username: 'newt@test.example', password: 'newt-password' })],
+    [200, async () => login({ grant_type: 'client_credentials', client_id: 'app2', client_secret: 'app2-secret' })],
+    [201, async () => redeem(service, gift, 'till-coffee', 'bean-new', { key: 'new-till' })],
+  ];
+  for (const reply of await Promise.all(asked.map(async ([, ask]) => ask()))) unavailable(reply);
+  // Which names exist shows in nothing: a wrong password of a user who is known is answered so as well.
+  unavailable(await login({ grant_type: 'password', username: 'ann@test.example', password: 'wrong' }));
+  free();
+  for (const [status, ask] of asked) await eventually(async () => (await ask()).status === status, 20_000, ask.toString());
+  refused(await login({ grant_type: 'password', username: 'ann@test.example', password: 'wrong' }), 401, 'Authentication failed.');
+});
+
+test.run();
