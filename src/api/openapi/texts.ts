@@ -30,7 +30,8 @@ export function overview(): string {
       'What is no HTTP is 400 `Malformed request.`, and a target and headers of more than 16 KB together are 431 `Request too large.` ' +
       'Where an engine cannot be reached, a read model is too far behind the log to decide by, or the log is sealed since the installation moved to another one, the answer is 503 `Service unavailable.` with `Retry-After`.',
     '## Trying again',
-    'Every POST and PATCH under `/api/v2` and `/ops` takes an `Idempotency-Key`: the same key with the same body answers the first outcome again, for 24 hours at least, whatever broke in between.',
+    'Every POST and PATCH under `/api/v2` and `/ops` takes an `Idempotency-Key`: the same key with the same body answers the first outcome again, for 24 hours at least, whatever broke in between. ' +
+      'A refusal with `Retry-After` waits for something under way, a charge for one, and is not kept: the same key has it done later.',
     '## Reading what was written',
     'A write says in `Gift-Position` where the log stood; a read that sends this header sees at least that much.',
     '## Browsers',
