@@ -7,7 +7,7 @@ import type { ClientDocument, UserDocument } from '../../projections/accounts.js
 import type { AccessClaims, AccessTokens } from './accessTokens.js';
 import { FRESH_MS, freshCache } from './freshCache.js';
 import { newRefreshToken, readRefreshToken, type RefreshToken } from './refreshTokens.js';
-import { decideRefresh, pairCounts, useMatters, type Session } from './rotation.js';
+import { decideRefresh, type Session } from './rotation.js';
 
 /** How long things last, in seconds. */
 export interface Lifetimes {
@@ -32,10 +32,10 @@ export interface Sessions {
   start(client: ClientDocument, user?: UserDocument): Promise<TokenPair>;
   /**
    * The next pair for a refresh token. `stands` says whether the session's client and user still do.
-   * @returns `undefined` when there is none to be had; a token that was spent before has then ended its session.
+   * @returns `undefined` when there is none to be had; a token that was spent longer ago than its grace has then ended its session.
    */
   refresh(token: string, client: string, stands: (session: Session) => Promise<boolean>): Promise<TokenPair | undefined>;
-  /** The session that an access token may act in, as far as memory knows and nothing is to be stored for it; `undefined`: ask `use`. At most `FRESH_MS` old. */
+  /** The session that an access token may act in, as far as memory knows; `undefined`: ask `use`. At most `FRESH_MS` old. */
   inUse(claims: AccessClaims): Session | undefined;
   /** The session that an access token may act in; `undefined` when it has ended. At most `FRESH_MS` old. */
   use(claims: AccessClaims): Promise<Session | undefined>;
@@ -56,7 +56,7 @@ export function sessions(options: { records: Records; tokens: AccessTokens; hash
   const refreshExpiry = (startedAt: number): number => Math.min(now() + ttl.refresh * 1000, sessionEnd(startedAt) * 1000);
   const store = async (id: string, session: Session, expected: number): Promise<boolean> => {
     const key = keyOf(id);
-    const expiresAt = Math.max(session.refresh?.expiresAt ?? 0, accessExpiry(session.startedAt) * 1000);
+    const expiresAt = Math.max(...session.live.map((token) => token.expiresAt), accessExpiry(session.startedAt) * 1000);
     const version = await records.put(key, session, { expected, expiresAt });
     if (version === undefined) cache.forget(key);
     else cache.set(key, { key, value: session, version, expiresAt });
@@ -84,10 +84,8 @@ export function sessions(options: { records: Records; tokens: AccessTokens; hash
         userCredential: user?.credential ?? null,
         startedAt,
         pair: 0,
-        refresh: refresh === undefined ? null : { hash: refresh.hash, expiresAt: refreshExpiry(startedAt) },
-        spent: null,
-        used: false,
-        ended: [],
+        live: refresh === undefined ? [] : [{ hash: refresh.hash, expiresAt: refreshExpiry(startedAt) }],
+        spent: [],
       };
       if (!(await store(id, session, 0))) throw new Error('a new session id is taken');
       return pairOf(id, session, refresh);
@@ -106,7 +104,6 @@ export function sessions(options: { records: Records; tokens: AccessTokens; hash
           client,
           now: now(),
           successor: { hash: successor.hash, expiresAt: refreshExpiry(record.value.startedAt) },
-          accessMs: ttl.access * 1000,
         });
         if (decision.kind === 'revoke') {
           await records.delete(key);
@@ -120,36 +117,29 @@ export function sessions(options: { records: Records; tokens: AccessTokens; hash
 
     inUse(claims) {
       const session = cache.peek(keyOf(claims.sessionId))?.value?.value;
-      if (session === undefined || !mayAct(session, claims)) return undefined;
-      return useMatters(session, claims.pair, now()) ? undefined : session;
+      return session !== undefined && mayAct(session, claims) ? session : undefined;
     },
 
     async use(claims) {
       const key = keyOf(claims.sessionId);
-      for (let turn = 0; turn < MAX_TURNS; turn += 1) {
-        const known = cache.peek(key);
-        let record = known === undefined ? await cache.load(key) : known.value;
-        if (record !== undefined && record.value.pair < claims.pair) {
-          // Handed out since we looked, maybe by another process.
-          cache.forget(key);
-          record = await cache.load(key);
-        }
-        if (record === undefined || !mayAct(record.value, claims)) return undefined;
-        const session = record.value;
-        if (!useMatters(session, claims.pair, now())) return session;
-        const used = { ...session, used: true };
-        if (await store(claims.sessionId, used, record.version)) return used;
+      const known = cache.peek(key);
+      let record = known === undefined ? await cache.load(key) : known.value;
+      if (record !== undefined && record.value.pair < claims.pair) {
+        // Handed out since we looked, maybe by another process.
+        cache.forget(key);
+        record = await cache.load(key);
       }
-      throw new UnavailableError('a session could not be stored');
+      return record !== undefined && mayAct(record.value, claims) ? record.value : undefined;
     },
   };
 }
 
-/** Whether the token is its session's user's, and its pair has not been ended. */
+/** Whether the token is its session's user's, and of a pair that was handed out. */
 function mayAct(session: Session, claims: AccessClaims): boolean {
-  return session.user === (claims.userId ?? null) && pairCounts(session, claims.pair);
+  return session.user === (claims.userId ?? null) && claims.pair <= session.pair;
 }
 
+/** The 2 is that of the record's shape: a session kept in another shape is none, so its user logs in again. */
 function keyOf(sessionId: string): string {
-  return `session/${sessionId}`;
+  return `session/2/${sessionId}`;
 }
