@@ -24,6 +24,7 @@ import { reportServing } from './projections/running/serving.js';
 import { addressOf, makesDeadLinks } from './publicUrl.js';
 import { PROJECTIONS, openReadModels } from './readModels.js';
 import { readinessOf } from './readiness.js';
+import { followers } from './supervision/followers.js';
 import { tracedEngines } from './tracing/engines.js';
 import { openProviders } from './workers/providers.js';
 import { startWorkers } from './workers/start.js';
@@ -70,6 +71,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     const engines = metrics.measure(tracedEngines(opened));
     const models = openReadModels(engines.store, engines.events);
     const holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
+    const parts = followers({ logger });
     const readiness = readinessOf(engines, config, projections);
 
     if (config.roles.has('worker')) {
@@ -79,15 +81,15 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     }
     if (config.roles.has('projector')) {
       const projecting = projectsBeside(config, options)
-        ? projectBeside({ dataDir: config.dataDir, holder, version: VERSION, logger })
-        : await projectHere({ events: engines.events, store: engines.store, projections, logger, holder });
+        ? projectBeside({ dataDir: config.dataDir, holder, version: VERSION, logger, followers: parts })
+        : await projectHere({ events: engines.events, store: engines.store, projections, logger, holder, followers: parts });
       open.add(projecting, (one) => one.close());
     }
     const address = listener === undefined ? undefined : addressOf(config.host, listener.port);
     const publicUrl = config.publicUrl ?? address ?? addressOf(config.host, config.port);
     for (const warning of config.unsaid ?? []) logger.warn(warning);
     if (makesDeadLinks(config)) logger.warn(`PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`);
-    const processes = config.roles.has('processor') ? open.add(startProcesses({ engines, models, publicUrl, logger, holder }), (one) => one.close()) : undefined;
+    const processes = config.roles.has('processor') ? open.add(startProcesses({ engines, models, publicUrl, logger, holder, followers: parts }), (one) => one.close()) : undefined;
     metrics.watch(opened, projections, () => processes?.status());
     // From here on there is work under way that needs the engines: closing begins with the listeners then.
     if (healthListener !== undefined) {
@@ -104,7 +106,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
       };
       // Its routes and their checks take longest to load: processes of other roles start without.
       const { createApi } = await import('./api/api.js');
-      const app = await createApi({ config, engines, models, tokenKeys: keys.tokenKeys, hash, publicUrl, version: VERSION, logger, onAnswer, ...beside }, open);
+      const app = await createApi({ config, engines, models, tokenKeys: keys.tokenKeys, hash, publicUrl, version: VERSION, logger, followers: parts, onAnswer, ...beside }, open);
       open.add(listener, (one) => one.close());
       listener.serve(app.callback());
     }

@@ -4,6 +4,7 @@ import { shortcodeOf } from './domain/giftIds.js';
 import type { Engines } from './engines.js';
 import { type Processors, runProcessors } from './processors/run.js';
 import type { ReadModels } from './readModels.js';
+import type { Followers } from './supervision/followers.js';
 
 /** What they are wired with. */
 export interface ProcessesOptions {
@@ -14,16 +15,18 @@ export interface ProcessesOptions {
   readonly logger: Logger;
   /** Names this process. */
   readonly holder: string;
+  readonly followers: Pick<Followers, 'start'>;
 }
 
 /** Starts the process managers. */
-export function startProcesses({ engines, models, publicUrl, logger, holder }: ProcessesOptions): Processors {
+export function startProcesses({ engines, models, publicUrl, logger, holder, followers }: ProcessesOptions): Processors {
   const { events, bus, store } = engines;
   return runProcessors({
     events,
     bus,
     logger,
     holder,
+    followers,
     records: store.records,
     launchUrl: (giftId) => `${publicUrl}/g/${shortcodeOf(giftId)}`,
     async paymentMethod(reference) {

@@ -16,6 +16,7 @@ import { type CatalogueView, openCatalogueView } from '../projections/catalogue/
 import { openTasks } from '../projections/rebuilding/tasks.js';
 import { PROJECTIONS, readByAll, type ReadModels } from '../readModels.js';
 import { standings } from '../standing/standings.js';
+import type { Followers } from '../supervision/followers.js';
 import { twilioCallbacks } from '../workers/notifications/callbacks.js';
 import { openLedger } from '../workers/notifications/ledger.js';
 import { createAuth } from './auth/auth.js';
@@ -51,6 +52,8 @@ export interface ApiOptions {
   readonly publicUrl: string;
   readonly version: string;
   readonly logger: Logger;
+  /** The followers of this process. */
+  readonly followers: Pick<Followers, 'start'>;
   /** Answers `/healthz` and `/readyz` here; absent: they are answered elsewhere. */
   readonly readiness?: Readiness;
   /** Shown at `/metrics` here; absent: they are shown elsewhere. */
@@ -60,9 +63,9 @@ export interface ApiOptions {
 
 /** Builds the API; `open` closes what it opens. @throws UnavailableError */
 export async function createApi(options: ApiOptions, open: Resources): Promise<Koa> {
-  const { config, engines, models, hash, publicUrl, logger } = options;
-  const catalogue = open.add(openCatalogueView({ model: models.catalogue, logger }), (view) => view.close());
-  const outcomes = open.add(await openChargeOutcomes(engines.events, logger), (one) => one.close());
+  const { config, engines, models, hash, publicUrl, logger, followers } = options;
+  const catalogue = open.add(openCatalogueView({ model: models.catalogue, followers }), (view) => view.close());
+  const outcomes = open.add(await openChargeOutcomes(engines.events, followers), (one) => one.close());
   const auth = open.add(
     createAuth({
       accounts: models.accounts,

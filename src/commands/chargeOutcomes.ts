@@ -1,7 +1,7 @@
 /** Tells who waits for it that a transaction's charge has been settled, or waits for its buyer, by whatever process: one follower of the log a process. */
-import type { Logger } from 'pino';
 import { idOf } from '../domain/streamName.js';
 import type { EventStore } from '../ports/eventStore.js';
+import type { Followers } from '../supervision/followers.js';
 
 /** One wait for one transaction. */
 export interface OutcomeWatch {
@@ -18,25 +18,28 @@ export interface ChargeOutcomes {
   close(): Promise<void>;
 }
 
-/** Starts following the log from its present end. */
-export async function openChargeOutcomes(events: EventStore, logger: Logger): Promise<ChargeOutcomes> {
-  const watches = new Map<string, Set<() => void>>();
-  const abort = new AbortController();
+/** The events that settle a charge, or say that it waits for its buyer. */
+const OUTCOMES = { types: ['PaymentCharged', 'PaymentDeclined', 'PaymentAuthenticationRequired'] };
 
-  const from = await events.end();
-  const following = (async () => {
-    const filter = { types: ['PaymentCharged', 'PaymentDeclined', 'PaymentAuthenticationRequired'] };
-    for await (const batch of events.follow(from, filter, { signal: abort.signal })) {
+/** Starts following the log from its present end. A follower that fails goes on behind what it has told, so that no watch misses an outcome. @throws UnavailableError where the log can't be read now */
+export async function openChargeOutcomes(events: EventStore, followers: Pick<Followers, 'start'>): Promise<ChargeOutcomes> {
+  const watches = new Map<string, Set<() => void>>();
+  let told = await events.end();
+
+  const follower = followers.start('charge outcomes', async ({ signal, well, onTrouble }) => {
+    for await (const batch of events.follow(told, OUTCOMES, { signal, onTrouble })) {
       for (const { stream } of batch.events) for (const tell of watches.get(idOf(stream)) ?? []) tell();
+      told = batch.position;
+      well();
     }
-  })().catch((error: unknown) => logger.error({ err: error }, 'following charge outcomes ended: purchases answer only after their whole wait'));
+  });
 
   return {
     watch(transactionId) {
-      let told = false;
+      let settled = false;
       let wake = (): void => undefined;
       const tell = (): void => {
-        told = true;
+        settled = true;
         wake();
       };
       const present = watches.get(transactionId) ?? new Set();
@@ -44,11 +47,11 @@ export async function openChargeOutcomes(events: EventStore, logger: Logger): Pr
       return {
         settled: (timeoutMs) =>
           new Promise((resolve) => {
-            if (told) return resolve(true);
-            const timer = setTimeout(() => resolve(told), timeoutMs);
+            if (settled) return resolve(true);
+            const timer = setTimeout(() => resolve(settled), timeoutMs);
             wake = () => {
               clearTimeout(timer);
-              resolve(told);
+              resolve(settled);
             };
           }),
         end() {
@@ -57,9 +60,6 @@ export async function openChargeOutcomes(events: EventStore, logger: Logger): Pr
         },
       };
     },
-    async close() {
-      abort.abort();
-      await following;
-    },
+    close: () => follower.close(),
   };
 }

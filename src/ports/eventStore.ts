@@ -105,6 +105,8 @@ export interface ReadOptions {
   readonly batchSize?: number;
   /** Ends the iteration (without an error) when aborted. */
   readonly signal?: AbortSignal | undefined;
+  /** Of `follow`: called with each failure that it waits out, and with `undefined` while it waits at the log's end for what is appended. Must not throw. */
+  readonly onTrouble?: ((error: Error | undefined) => void) | undefined;
 }
 
 /** A log on this very machine, as it is when it is asked: nothing that was acknowledged before is missing. */

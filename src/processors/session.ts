@@ -4,6 +4,7 @@ import { giftStream } from '../domain/gift.js';
 import { type GiftsPurchased, issueGifts } from '../domain/purchase.js';
 import type { Bus } from '../ports/bus.js';
 import type { EventStore, Position } from '../ports/eventStore.js';
+import type { FollowerRun } from '../supervision/followers.js';
 import { BESIDE_SLICE_MS, inSlices, slices } from '../async/slices.js';
 import { within } from '../async/within.js';
 import { charge, type ChargeDeps } from './chargeStep.js';
@@ -46,6 +47,8 @@ export interface SessionDeps extends Pick<ChargeDeps, 'paymentMethod'>, Pick<Tel
   readonly now: () => number;
   readonly patience: Patience;
   readonly tally: ProcessTally;
+  /** Told when the session has caught up, and of failures of the feed that are waited out. */
+  readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;
 }
 
 /** Where a session began, and may begin another time. */
@@ -62,7 +65,7 @@ export interface SessionOptions {
 
 /** Works until `signal`; what runs then is finished first. @throws Error when the feed breaks. */
 export async function workThrough(deps: SessionDeps, { from, checkpoint, signal, held }: SessionOptions): Promise<void> {
-  const { events, logger, now, patience, tally } = deps;
+  const { events, logger, now, patience, tally, health } = deps;
   const open = openWork(from);
   const writer = openWriter(events, now);
   const pools = {
@@ -252,7 +255,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
   let caughtUp = false;
   tally.begin(() => ({ caughtUp, position: open.position, open: open.size, oldestAt: open.oldestAt }));
   try {
-    for await (const batch of events.follow(from, { types: FEED_TYPES }, { signal, batchSize: BATCH_SIZE })) {
+    for await (const batch of events.follow(from, { types: FEED_TYPES }, { signal, batchSize: BATCH_SIZE, onTrouble: health.onTrouble })) {
       // What came together is known together before anything is done: of a gift that is issued and cancelled in one append nobody is told.
       const asked = batch.events.flatMap((event) => open.apply(event));
       open.lookedAt(batch.position);
@@ -263,6 +266,7 @@ export async function workThrough(deps: SessionDeps, { from, checkpoint, signal,
         await inSlices([...open.resume()], (intent) => act(intent, true));
         logger.info({ open: open.size }, 'process managers have caught up');
       }
+      if (caughtUp) health.well();
       await save();
     }
   } finally {

@@ -4,8 +4,7 @@
  */
 import { Worker } from 'node:worker_threads';
 import { symbols, type DestinationStream, type Logger } from 'pino';
-import { endThread } from '../adapters/embedded/thread.js';
-import { within } from '../async/within.js';
+import type { FollowerHealth, FollowerRun, Followers, RestartOptions } from '../supervision/followers.js';
 import type { Projecting } from './here.js';
 
 /** What the thread is started with. */
@@ -20,77 +19,78 @@ export interface ProjectorThreadData {
   readonly version: string;
 }
 
+/** What the thread posts: a line of its log, or how its followers fare. */
+export type FromProjectorThread = string | readonly FollowerHealth[];
+
 /** What it needs. */
 export interface BesideOptions extends Omit<ProjectorThreadData, 'level'> {
   /** What the thread logs goes where this logger's lines go. */
   readonly logger: Logger;
+  /** The followers of this process: the thread is one, and has some of its own. */
+  readonly followers: Followers;
   /** The thread's program; default the projector's. */
   readonly script?: URL;
-  /** How long after a thread has died another is started, in ms: first and at most; doubled each time, until one has lived for longer than the most. Default a second to a minute. */
-  readonly restartMs?: readonly [first: number, most: number];
+  /** How long after a thread has died another is started, in ms: first and at most; see `followers.ts`. Default 0.1 to 30 s: a thread takes time to load. */
+  readonly restartMs?: RestartOptions['restartMs'];
   /** How long its end is waited for before it is broken off, in ms; default 5 s. */
   readonly endMs?: number;
 }
 
-const RESTART_MS = [1_000, 60_000] as const;
+const RESTART_MS = [100, 30_000] as const;
 const END_MS = 5_000;
+/** The followers of a thread that has not said how they fare. */
+const PARTS: readonly FollowerHealth[] = ['projector', 'rebuilds'].map((part) => ({ part, failing: false, failures: 0 }));
 
 /**
  * Begins. A thread that dies is told of in the log and followed by another: what it had folded and not stored is folded again. Closing fails when the thread did not end well: what it had
  * not stored is folded by whoever comes next.
- * @throws Error when no thread can be started
  */
-export function projectBeside({ logger, script = new URL('./projectorThread.js', import.meta.url), restartMs: [first, most] = RESTART_MS, endMs = END_MS, ...data }: BesideOptions): Projecting {
+export function projectBeside({ logger, followers, script = new URL('./projectorThread.js', import.meta.url), restartMs = RESTART_MS, endMs = END_MS, ...data }: BesideOptions): Projecting {
   const lines = (logger as unknown as Record<symbol, DestinationStream>)[symbols.streamSym] as DestinationStream;
   const workerData: ProjectorThreadData = { ...data, level: logger.level };
-  let thread: Worker | undefined;
-  let restart: NodeJS.Timeout | undefined;
-  let wait = first;
-  let closing = false;
-  /** Why it did not end well, if so. */
+  /** Of the thread's own followers, as it said last. */
+  let told: readonly FollowerHealth[] = PARTS;
+  followers.include(() => told);
+
+  /** Why it did not end well when it was told to, if so. */
   let failure: Error | undefined;
 
-  function start(): void {
-    const began = performance.now();
-    const started = new Worker(script, { workerData });
+  /** Runs one thread to its end. @throws what it died of */
+  async function runThread({ signal, well }: FollowerRun): Promise<void> {
+    const thread = new Worker(script, { workerData });
     let cause: unknown;
-    started.on('message', (line: string) => lines.write(line));
-    started.on('error', (error: unknown) => {
-      cause = error;
-    });
-    started.on('exit', (code) => {
-      thread = undefined;
-      if (performance.now() - began > most) wait = first;
-      if (!closing) startAgain(cause);
-      else if (cause !== undefined || code !== 0) failure = new Error(`the projector's thread ended with ${code}`, { cause });
-    });
-    thread = started;
-  }
-
-  function startAgain(cause: unknown): void {
-    logger.error({ err: cause, restartMs: wait }, 'projector: its thread ended, another is started');
-    restart = setTimeout(() => {
-      try {
-        start();
-      } catch (error) {
-        startAgain(error);
+    let late: NodeJS.Timeout | undefined;
+    let brokenOff = false;
+    thread.on('message', (message: FromProjectorThread) => {
+      if (typeof message === 'string') {
+        lines.write(message);
+        return;
       }
-    }, wait);
-    wait = Math.min(wait * 2, most);
+      told = message;
+      well();
+    });
+    thread.on('error', (error: unknown) => (cause = error));
+    const end = (): void => {
+      thread.postMessage('close');
+      late = setTimeout(() => {
+        brokenOff = true;
+        void thread.terminate();
+      }, endMs);
+    };
+    signal.addEventListener('abort', end);
+    const code = await new Promise<number>((resolve) => thread.once('exit', resolve));
+    signal.removeEventListener('abort', end);
+    clearTimeout(late);
+    told = PARTS;
+    if (!signal.aborted) throw cause ?? new Error(`the projector's thread ended with ${code}`);
+    if (brokenOff) failure = new Error(`the projector's thread did not end within ${endMs} ms`);
+    else if (cause !== undefined || code !== 0) failure = new Error(`the projector's thread ended with ${code}`, { cause });
   }
 
-  start();
+  const follower = followers.start("the projector's thread", runThread, { restartMs });
   return {
     async close() {
-      closing = true;
-      clearTimeout(restart);
-      if (thread === undefined) return;
-      const ending = thread;
-      const ended = await within(endThread(ending).then(() => true), endMs, () => false);
-      if (!ended) {
-        await ending.terminate();
-        throw new Error(`the projector's thread did not end within ${endMs} ms`);
-      }
+      await follower.close();
       if (failure !== undefined) throw failure;
     },
   };

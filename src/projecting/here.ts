@@ -2,6 +2,7 @@
 import { resources } from '../async/resources.js';
 import { startRebuilder } from '../projections/rebuilding/rebuilder.js';
 import { type ProjectorOptions, startProjector } from '../projections/running/projector.js';
+import type { Followers } from '../supervision/followers.js';
 
 /** The role at work. */
 export interface Projecting {
@@ -9,8 +10,8 @@ export interface Projecting {
   close(): Promise<void>;
 }
 
-/** Begins, on this thread. @throws Error when the read store was filled from another log */
-export async function projectHere(options: Omit<ProjectorOptions, 'leaseMs' | 'retireMs'>): Promise<Projecting> {
+/** Begins, on this thread, as two of the process's followers. @throws Error when the read store was filled from another log */
+export async function projectHere(options: Omit<ProjectorOptions, 'leaseMs' | 'retireMs'> & { readonly followers: Pick<Followers, 'start'> }): Promise<Projecting> {
   const open = resources();
   open.add(await startProjector(options), (one) => one.close());
   open.add(startRebuilder(options), (one) => one.close());

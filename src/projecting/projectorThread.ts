@@ -7,14 +7,18 @@ import { createLogger } from '../logging/logger.js';
 import { PROJECTIONS } from '../readModels.js';
 import { startTelemetry } from '../tracing/telemetry.js';
 import { upToDateEvents } from '../upToDateEvents.js';
-import type { ProjectorThreadData } from './beside.js';
+import { followers } from '../supervision/followers.js';
+import type { FromProjectorThread, ProjectorThreadData } from './beside.js';
 import { giveWay } from './giveWay.js';
 import { projectHere } from './here.js';
 
 const port = parentPort;
 if (port === null) throw new Error('projectorThread runs as a worker thread only');
 const { dataDir: dir, holder, level, version } = workerData as ProjectorThreadData;
-const logger = createLogger({ level, destination: { write: (line) => port.postMessage(line) } });
+const post = (message: FromProjectorThread): void => port.postMessage(message);
+const logger = createLogger({ level, destination: { write: post } });
+/** How often it says how it fares, in ms. */
+const HEALTH_MS = 500;
 
 const open = resources();
 const telemetry = await startTelemetry({ version, logger });
@@ -23,7 +27,9 @@ const events = open.add(upToDateEvents(await openEmbeddedEventStore({ dir, openE
 const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true }), (one) => one.close());
 // Requests go first. The store's threads don't give way: who else writes to it would wait for them to give its lock back.
 giveWay();
-open.add(await projectHere({ events, store, projections: PROJECTIONS, logger, holder }), (one) => one.close());
+const parts = followers({ logger });
+open.add(await projectHere({ events, store, projections: PROJECTIONS, logger, holder, followers: parts }), (one) => one.close());
+setInterval(() => post(parts.health()), HEALTH_MS).unref();
 
 port.once('message', () => {
   open.close().then(

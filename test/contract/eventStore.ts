@@ -6,6 +6,7 @@ import { UnavailableError } from '../../src/ports/unavailable.js';
 import type { EventStoreFixture, Promised } from '../support/eventStoreEvents.js';
 import { batchesOf, event, events, eventsOf, failureOf, idsOf, newStream, within } from '../support/eventStoreEvents.js';
 import { FEED_PROMISES } from './eventStoreFeeds.js';
+import { FOLLOWER_PROMISES } from './followers.js';
 import { checkPromises } from './promises.js';
 
 /** What the port promises, as tests of one adapter. `deviations`: see `checkPromises`. */
@@ -22,6 +23,7 @@ async function conflictOf(append: Promise<unknown>): Promise<{ stream: string; e
 
 const PROMISES: Readonly<Record<string, Promised>> = {
   ...FEED_PROMISES,
+  ...FOLLOWER_PROMISES,
 
   async 'an append to a new stream gets revisions from 0'(store) {
     const stream = newStream();

@@ -174,7 +174,7 @@ test('acts at no moment at which the work may have passed to another process, an
   let held = false;
   const ending = new AbortController();
   const tally = processTally();
-  const session = { ...house.deps, now: Date.now, patience: { ...PATIENCE, ...house.deps.patience }, tally };
+  const session = { ...house.deps, now: Date.now, patience: { ...PATIENCE, ...house.deps.patience }, tally, health: { well: () => undefined, onTrouble: () => undefined } };
   const working = workThrough(session, { from: undefined, checkpoint: async () => undefined, signal: ending.signal, held: () => held });
   const { transactionId } = await house.buy([phone(1)]);
   await house.until(async () => tally.status().steps.get('charge')?.inFlight === 1);

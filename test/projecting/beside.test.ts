@@ -16,6 +16,7 @@ import { type BesideOptions, projectBeside } from '../../src/projecting/beside.j
 import type { Projecting } from '../../src/projecting/here.js';
 import { LEASE_MS, leaseState } from '../../src/projections/running/lease.js';
 import { PROJECTIONS } from '../../src/readModels.js';
+import { followers } from '../../src/supervision/followers.js';
 import { failureOf } from '../support/importFile.js';
 import { until } from '../support/until.js';
 
@@ -25,6 +26,8 @@ interface Context {
 }
 
 const test = suite<Context>('Projecting beside');
+/** What is said of each end. */
+const ENDED = "the projector's thread: failed, starting again";
 
 test.before.each((context) => {
   context.dir = mkdtempSync(join(tmpdir(), 'gift-beside-'));
@@ -40,7 +43,8 @@ const said = (lines: readonly string[]): string[] => lines.map((line) => (JSON.p
 function projectWith({ dir, lines }: Context, program: readonly string[], options: Partial<BesideOptions>): Projecting {
   const script = join(dir, `${randomUUID()}.mjs`);
   writeFileSync(script, program.join('\n'));
-  return projectBeside({ dataDir: dir, holder: 'h', version: '1', logger: loggerOf(lines), script: pathToFileURL(script), ...options });
+  const logger = loggerOf(lines);
+  return projectBeside({ dataDir: dir, holder: 'h', version: '1', logger, followers: followers({ logger }), script: pathToFileURL(script), ...options });
 }
 
 test('a service of embedded engines keeps its read models on a thread, which logs with it, and gives its lease up at the end', async ({ dir, lines }) => {
@@ -82,9 +86,9 @@ test('a thread that dies is told of and followed by another of the same name, la
   const projecting = projectWith(context, program, { dataDir: 'd', restartMs: [5, 1_000] });
   await until(() => said(lines).includes('3 is h of d at info'), 'the third thread');
   await projecting.close();
-  const ended = 'projector: its thread ended, another is started';
+  const ended = ENDED;
   assert.equal(said(lines), ['1 is h of d at info', ended, '2 is h of d at info', ended, '3 is h of d at info', 'close']);
-  assert.equal(lines.filter((line) => line.includes(ended)).map((line) => (JSON.parse(line) as { err?: { message: string }; restartMs: number })).map(({ err, restartMs }) => [err?.message, restartMs]), [['out of memory', 5], [undefined, 10]]);
+  assert.equal(lines.filter((line) => line.includes(ended)).map((line) => (JSON.parse(line) as { err: { message: string } }).err.message), ['out of memory', "the projector's thread ended with 1"]);
 });
 
 test('where the thread of the projector dies the next one leads at once: it need not wait for the lease of the one before', async (context) => {
@@ -100,7 +104,7 @@ test('where the thread of the projector dies the next one leads at once: it need
   const projecting = projectWith(context, program, { restartMs: [10, 10] });
   const leading = (): readonly { readonly fence: number }[] => lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'projector: leading');
   await until(() => leading().length === 1, 'the first');
-  await until(() => said(lines).includes('projector: its thread ended, another is started'), 'its end');
+  await until(() => said(lines).includes(ENDED), 'its end');
   const ended = performance.now();
   await until(() => leading().length === 2, 'the second');
   assert.ok(performance.now() - ended < LEASE_MS - 500, 'before the lease of the first has run out');

@@ -39,7 +39,7 @@ export interface FeedSource {
  * with a filter the server would not tell how far it is before some dozen events have passed.
  */
 export async function* feed(after: Position | undefined, filter: EventFilter, options: ReadOptions, source: FeedSource): AsyncGenerator<EventBatch, void> {
-  const { batchSize = DEFAULT_BATCH, signal } = options;
+  const { batchSize = DEFAULT_BATCH, signal, onTrouble: tell } = options;
   const { closed, follow, timeoutMs, onTrouble } = source;
   const stop = signal === undefined ? closed : AbortSignal.any([closed, signal]);
   const matches = matcher(filter);
@@ -90,12 +90,14 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
         if (taken === undefined) {
           // Nothing was appended, or we don't hear of it: a server that was deposed, or is frozen, says nothing of that.
           const end = await source.end();
-          if (end === undefined || (position !== undefined && end <= position)) suspicious = false;
-          else if (suspicious) throw new UnavailableError('EventStoreDB sends nothing of a log that has grown');
-          else suspicious = true;
+          const grown = end !== undefined && (position === undefined || end > position);
+          if (!grown) tell?.(undefined);
+          if (grown && suspicious) throw new UnavailableError('EventStoreDB sends nothing of a log that has grown');
+          suspicious = grown;
           continue;
         }
         suspicious = false;
+        tell?.(undefined);
         const { position: seen } = taken;
         if (seen === undefined || (position !== undefined && seen <= position)) continue;
         yield advance({ events: taken.events, position: seen, caughtUp: taken.caughtUp });
@@ -133,9 +135,10 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
       if (!(error instanceof UnavailableError)) throw error;
       failures += 1;
       if (!follow && failures >= READ_ALL_TRIES) throw error;
-      if (!(error instanceof TooSlowError) && !troubled) {
+      if (!(error instanceof TooSlowError)) {
+        if (!troubled) onTrouble?.(error);
         troubled = true;
-        onTrouble?.(error);
+        if (follow) tell?.(error);
       }
       // Too slow for what is appended, not in trouble: on at once, unless that goes on without a single batch.
       if (!(error instanceof TooSlowError) || failures > 1) await sleep(pause(), undefined, { signal: stop }).catch(() => undefined);

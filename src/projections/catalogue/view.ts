@@ -1,6 +1,8 @@
 /** Keeps the whole catalogue in memory, for commands and queries to join: each API process has its own, at most 250 ms behind the read model. */
+import { pause } from '../../async/pause.js';
 import type { Position } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import type { Followers } from '../../supervision/followers.js';
 import type { ReadModel } from '../readModel.js';
 import type { CatalogueDocument } from './catalogue.js';
 import { catalogueState } from './state.js';
@@ -24,23 +26,19 @@ export interface CatalogueViewOptions {
   readonly model: ReadModel<CatalogueDocument>;
   /** Milliseconds between two looks at the read model; default 200. */
   readonly pollMs?: number;
-  /** Told once of each time that the read model can't be read any more, and when it can again. */
-  readonly logger?: ViewLogger;
-}
-
-/** The part of a logger that is used. */
-export interface ViewLogger {
-  warn(details: object, message: string): void;
-  info(details: object, message: string): void;
+  /** The followers of this process, of which it is one. */
+  readonly followers: Pick<Followers, 'start'>;
 }
 
 const POLL_MS = 200;
+/** A failing look is tried again after so long at most, in ms. */
+const RETRY_MS = 1_000;
 const PAGE = 1_000;
 /** Below every position. A quarantined document has no position in its body and is never asked for: it hides none of the others. */
 const BEFORE_ALL = '';
 
 /** Begins to read the read model and goes on until closed. A read model that can't be read leaves the state as it was. */
-export function openCatalogueView({ model, pollMs = POLL_MS, logger }: CatalogueViewOptions): PolledCatalogueView {
+export function openCatalogueView({ model, pollMs = POLL_MS, followers }: CatalogueViewOptions): PolledCatalogueView {
   let state = catalogueState();
   /** Of the documents in `state`. */
   let edition: string | undefined;
@@ -49,9 +47,7 @@ export function openCatalogueView({ model, pollMs = POLL_MS, logger }: Catalogue
   let settled: Position | undefined;
   /** The highest change seen. Documents of a lower one may be written after it, until the projection has reached it. */
   let seen: Position | undefined;
-  let failing = false;
   let closed = false;
-  let timer: NodeJS.Timeout | undefined;
 
   const load = async (): Promise<void> => {
     const loading = catalogueState();
@@ -84,25 +80,29 @@ export function openCatalogueView({ model, pollMs = POLL_MS, logger }: Catalogue
       return closed ? undefined : present === undefined || edition !== model.edition() ? load() : update();
     });
     // The chain itself must go on after a failure; whoever asked for this look gets the error.
-    running = next.catch(() => undefined);
+    running = next.catch((error: unknown) => {
+      // Some documents may have been taken in and others not: all are read anew.
+      if (!(error instanceof UnavailableError)) edition = undefined;
+    });
     return next;
   };
   const look = (): Promise<void> => (coming ??= lookAfter(running));
-  const poll = async (): Promise<void> => {
-    try {
-      await look();
-      if (failing) logger?.info({}, 'the catalogue is read again');
-      failing = false;
-    } catch (error) {
-      // A read model that is still being built is no trouble: readiness tells of it.
-      if (present === undefined && error instanceof UnavailableError) return;
-      if (!failing) logger?.warn({ err: error }, 'the catalogue cannot be read; what is known of it stays in use');
-      failing = true;
-    } finally {
-      if (!closed) timer = setTimeout(() => void poll(), pollMs);
-    }
-  };
-  void poll();
+  const follower = followers.start(
+    'catalogue',
+    async ({ signal, well, onTrouble }) => {
+      for (; !signal.aborted; await pause(pollMs, signal)) {
+        try {
+          await look();
+          well();
+        } catch (error) {
+          if (!(error instanceof UnavailableError)) throw error;
+          // A read model that is still being built is no trouble: readiness tells of it.
+          if (present !== undefined) onTrouble(error);
+        }
+      }
+    },
+    { restartMs: [pollMs, Math.max(pollMs, RETRY_MS)] },
+  );
 
   return {
     current() {
@@ -112,7 +112,7 @@ export function openCatalogueView({ model, pollMs = POLL_MS, logger }: Catalogue
     refresh: look,
     async close() {
       closed = true;
-      clearTimeout(timer);
+      await follower.close();
       await running;
     },
   };

@@ -1,6 +1,6 @@
 /** Carries out the rebuilds that were asked for without anybody who builds them (`POST /ops/projections/{name}/rebuild`): in any process with the role projector. */
 import { pause } from '../../async/pause.js';
-import { UnavailableError } from '../../ports/unavailable.js';
+import { type Followers, followers as ownFollowers } from '../../supervision/followers.js';
 import type { Projection } from '../projection.js';
 import { REBUILDS, sameVersion, type Rebuild } from '../running/builds.js';
 import { considerate } from '../running/pace.js';
@@ -10,21 +10,26 @@ import { build, RebuildRefusedError, seizeBuilding, type RebuildDeps } from './r
 /** How often it looks for what was asked, in ms. */
 const LOOK_MS = 1_000;
 
-/** Starts looking. @returns stops: what was begun is gone on with by another process, or later. */
-export function startRebuilder(deps: RebuildDeps & { readonly projections: readonly Projection[] }): { close(): Promise<void> } {
-  const { store, projections, logger } = deps;
-  const closing = new AbortController();
-  const { signal } = closing;
+/** What it works with. */
+export interface RebuilderOptions extends RebuildDeps {
+  readonly projections: readonly Projection[];
+  /** The followers of this process, of which it is one; default its own. */
+  readonly followers?: Pick<Followers, 'start'>;
+}
 
-  async function look(): Promise<void> {
+/** Starts looking. @returns stops: what was begun is gone on with by another process, or later. */
+export function startRebuilder({ followers, ...deps }: RebuilderOptions): { close(): Promise<void> } {
+  const { store, projections, logger } = deps;
+
+  async function look(signal: AbortSignal): Promise<void> {
     for (const { key, value: rebuild } of await store.records.list<Rebuild>(REBUILDS)) {
       const name = key.slice(REBUILDS.length);
       const projection = projections.find((one) => one.name === name && sameVersion(one.version, rebuild.target));
-      if (projection !== undefined && rebuild.state === 'building' && !rebuild.attended && !signal.aborted) await carryOn(projection, rebuild);
+      if (projection !== undefined && rebuild.state === 'building' && !rebuild.attended && !signal.aborted) await carryOn(projection, rebuild, signal);
     }
   }
 
-  async function carryOn(projection: Projection, { target }: Rebuild): Promise<void> {
+  async function carryOn(projection: Projection, { target }: Rebuild, signal: AbortSignal): Promise<void> {
     const lease = await seizeBuilding(deps, projection.name, signal);
     if (lease === undefined) return;
     try {
@@ -36,20 +41,16 @@ export function startRebuilder(deps: RebuildDeps & { readonly projections: reado
     }
   }
 
-  const running = (async () => {
+  return (followers ?? ownFollowers({ logger })).start('rebuilds', async ({ signal, well }) => {
     while (!signal.aborted) {
-      await look().catch((error: unknown) => {
+      try {
+        await look(signal);
+      } catch (error) {
         // Another process builds it, or goes on with it.
-        if (error instanceof RebuildRefusedError || error instanceof LeaseLostError || signal.aborted) return;
-        logger[error instanceof UnavailableError ? 'warn' : 'error']({ err: error }, 'rebuilding failed, trying on');
-      });
+        if (!(error instanceof RebuildRefusedError || error instanceof LeaseLostError)) throw error;
+      }
+      well();
       await pause(LOOK_MS, signal);
     }
-  })();
-  return {
-    async close() {
-      closing.abort();
-      await running;
-    },
-  };
+  });
 }

@@ -1,6 +1,6 @@
 /** One reading of the log that serves several projections: reading, folding and storing overlap. */
 import { BESIDE_SLICE_MS, slices, type Slices } from '../../async/slices.js';
-import type { EventBatch, EventStore, Position } from '../../ports/eventStore.js';
+import type { EventBatch, EventStore, Position, ReadOptions } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { inBatchSpan } from '../../tracing/batches.js';
 import { foldEvents } from './fold.js';
@@ -31,6 +31,8 @@ export interface FeedOptions {
   readonly maxDirty?: number;
   /** Told the last event of what has just been folded. */
   readonly seen?: (event: Witness) => void;
+  /** See `ReadOptions.onTrouble`. */
+  readonly onTrouble?: ReadOptions['onTrouble'];
 }
 
 /**
@@ -38,7 +40,7 @@ export interface FeedOptions {
  * @throws UnavailableError, LeaseLostError or whatever else went wrong: then what is in memory is void, and the units are to be opened anew.
  */
 export async function runFeed(units: readonly Unit[], options: FeedOptions): Promise<void> {
-  const { events, store, lease, signal, caughtUp, untilCaughtUp = false, maxDirty = MAX_DIRTY, seen } = options;
+  const { events, store, lease, signal, caughtUp, untilCaughtUp = false, maxDirty = MAX_DIRTY, seen, onTrouble } = options;
   const stop = new AbortController();
   const stopped = AbortSignal.any([signal, stop.signal]);
   let failure: { readonly error: unknown } | undefined;
@@ -60,7 +62,7 @@ export async function runFeed(units: readonly Unit[], options: FeedOptions): Pro
   if (reached) await arrive();
   if (reached && untilCaughtUp) return;
 
-  const batches = events.follow(after, { types }, { batchSize: READ_EVENTS, signal: stopped })[Symbol.asyncIterator]();
+  const batches = events.follow(after, { types }, { batchSize: READ_EVENTS, signal: stopped, onTrouble })[Symbol.asyncIterator]();
   let next = ask(batches);
   try {
     for (;;) {

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { pause } from '../../async/pause.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore, StoredRecord } from '../../ports/readStore.js';
+import type { FollowerRun } from '../../supervision/followers.js';
 import type { Projection } from '../projection.js';
 import { carryOut, openOrders, type RepairOrder } from '../rebuilding/repairOrders.js';
 import { asBuild, REBUILDS, rebuildOf, sameVersion, type Rebuild } from './builds.js';
@@ -40,6 +41,8 @@ export interface LeadOptions {
   readonly retireMs: number;
   /** Slows what is built beside what serves. */
   readonly pace: Pace;
+  /** Told when it has caught up, and of failures of the feed that are waited out. */
+  readonly health: Pick<FollowerRun, 'well' | 'onTrouble'>;
   /** Told the units it runs, each time that they change. */
   readonly onUnits: (units: readonly Unit[]) => void;
 }
@@ -58,7 +61,7 @@ interface Joining {
  * checkpoints.
  */
 export async function lead(options: LeadOptions): Promise<void> {
-  const { events, store, projections, logger, holder, leaseMs, lease, signal, retireMs, pace, onUnits } = options;
+  const { events, store, projections, logger, holder, leaseMs, lease, signal, retireMs, pace, health, onUnits } = options;
   const units = await openUnits(store, projections);
   const unkept = await settleUnkept({ store, logger, holder, leaseMs, signal }, units);
   const ending = new AbortController();
@@ -179,12 +182,17 @@ export async function lead(options: LeadOptions): Promise<void> {
   const served = (name: string): Unit | undefined => together.find(({ projection, active }) => projection.name === name && projection.version === active);
   const stands = (unit: Unit, { through }: RepairOrder): boolean => through === null || (unit.stored !== undefined && unit.stored >= through);
 
+  async function useAll(ready: readonly Unit[]): Promise<void> {
+    await use(ready);
+    health.well();
+  }
+
   async function keepTogether(first: readonly Unit[]): Promise<void> {
     together.push(...first);
     while (!over.aborted) {
       turn = new AbortController();
       await between();
-      await runFeed(together, { ...shared, caughtUp: use, signal: AbortSignal.any([over, turn.signal]), seen: (event) => (seen = event) } satisfies FeedOptions);
+      await runFeed(together, { ...shared, caughtUp: useAll, signal: AbortSignal.any([over, turn.signal]), seen: (event) => (seen = event), onTrouble: health.onTrouble } satisfies FeedOptions);
     }
   }
 

@@ -36,6 +36,8 @@ export interface LeaseOptions {
   readonly ttlMs?: number | undefined;
   /** Told, while it waits, each time that another is seen to hold it on. */
   readonly onHeld?: (holder: string) => void;
+  /** Told, while it waits, of each look: what it failed with, or `undefined` where another has the lease. Must not throw. */
+  readonly onTrouble?: (error: Error | undefined) => void;
 }
 
 /** Another holds the lease. */
@@ -72,7 +74,7 @@ interface Seen {
  * @returns `undefined` when `signal` was aborted first.
  */
 export async function acquireLease(records: Records, name: string, options: LeaseOptions): Promise<Lease | undefined> {
-  const { holder, signal, logger, ttlMs = LEASE_MS, onHeld } = options;
+  const { holder, signal, logger, ttlMs = LEASE_MS, onHeld, onTrouble } = options;
   const key = `lease/${name}`;
   let seen: Seen | undefined;
   let reachable = true;
@@ -90,8 +92,10 @@ export async function acquireLease(records: Records, name: string, options: Leas
         seen = { version: record.version, since: performance.now() };
       }
       reachable = true;
+      onTrouble?.(undefined);
     } catch (error) {
-      if (reachable) logger.warn({ err: error, lease: name }, 'waiting for a lease: the read store does not answer');
+      onTrouble?.(error as Error);
+      if (reachable) logger.warn({ err: error, lease: name }, 'waiting for a lease: the read store does not take it');
       reachable = false;
     }
     await pause(ttlMs / 12, signal);
@@ -104,7 +108,7 @@ export async function acquireLease(records: Records, name: string, options: Leas
  * @returns `undefined` when `signal` was aborted first.
  * @throws LeaseHeldError, or UnavailableError when the store can't be reached at the beginning
  */
-export async function seizeLease(records: Records, name: string, options: Omit<LeaseOptions, 'onHeld'>): Promise<Lease | undefined> {
+export async function seizeLease(records: Records, name: string, options: Omit<LeaseOptions, 'onHeld' | 'onTrouble'>): Promise<Lease | undefined> {
   await records.get(`lease/${name}`);
   const refused = new AbortController();
   let other: string | undefined;

@@ -9,10 +9,10 @@
  *   missing as unavailable (`readModel.ts`).
  */
 import type { Logger } from 'pino';
-import { pause } from '../../async/pause.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { type FollowerRun, type Followers, followers as ownFollowers } from '../../supervision/followers.js';
 import type { Projection } from '../projection.js';
 import { lead } from './leading.js';
 import { acquireLease, type Lease } from './lease.js';
@@ -23,8 +23,6 @@ import type { Unit } from './unit.js';
 import { keepUnkept } from './unkept.js';
 import { LeaseLostError } from './writer.js';
 
-/** Waiting after a failure, in ms: doubled each time, up to the last; from the first again after a run that went on for longer than that. */
-const RETRY_MS = [100, 5_000] as const;
 /** How long a version that readers have left is kept for those that have not noticed yet, in ms. */
 const RETIRE_MS = 60_000;
 
@@ -40,6 +38,8 @@ export interface ProjectorOptions {
   readonly leaseMs?: number | undefined;
   /** How long a version that readers have left is kept, in ms; default one minute. */
   readonly retireMs?: number;
+  /** The followers of this process, of which it is one; default its own. */
+  readonly followers?: Pick<Followers, 'start'>;
 }
 
 /** One projection, as the process that keeps it knows it. How all stand, whoever keeps them, `standing.ts` finds out from the engines. */
@@ -69,9 +69,7 @@ export interface Projector {
  * @throws Error when the read store was filled from another log.
  */
 export async function startProjector(options: ProjectorOptions): Promise<Projector> {
-  const { events, store, projections, logger, holder, leaseMs, retireMs = RETIRE_MS } = options;
-  const closing = new AbortController();
-  const { signal } = closing;
+  const { events, store, projections, logger, holder, leaseMs, retireMs = RETIRE_MS, followers = ownFollowers({ logger }) } = options;
   const pace = considerate(store.records);
   let units: readonly Unit[] = [];
 
@@ -80,65 +78,45 @@ export async function startProjector(options: ProjectorOptions): Promise<Project
     logger.warn({ err: error }, 'projector: the read store does not answer, trying on');
   });
 
-  async function run(): Promise<void> {
-    while (!signal.aborted) {
-      const waiting = new AbortController();
-      const standingBy = keepUnkept({ events, store, projections, logger, holder, leaseMs }, AbortSignal.any([signal, waiting.signal]));
-      const lease = await acquireLease(store.records, 'projector', { holder, signal, logger, ttlMs: leaseMs });
-      waiting.abort();
-      await standingBy;
-      if (lease === undefined) return;
-      logger.info({ fence: lease.fence }, 'projector: leading');
-      await leadOn(lease);
-      await lease.release();
-    }
+  /** Kept through failures: this process goes on from the checkpoints, and no other need take over. */
+  let lease: Lease | undefined;
+
+  async function heldLease({ signal, onTrouble }: FollowerRun): Promise<Lease | undefined> {
+    if (lease?.held === true) return lease;
+    await lease?.release();
+    const waiting = new AbortController();
+    const standingBy = keepUnkept({ events, store, projections, logger, holder, leaseMs }, AbortSignal.any([signal, waiting.signal]));
+    lease = await acquireLease(store.records, 'projector', { holder, signal, logger, ttlMs: leaseMs, onTrouble });
+    waiting.abort();
+    await standingBy;
+    if (lease !== undefined) logger.info({ fence: lease.fence }, 'projector: leading');
+    return lease;
   }
 
-  /** Leads until the lease is lost or the projector stops, through whatever failures. */
-  async function leadOn(lease: Lease): Promise<void> {
-    const leading = AbortSignal.any([signal, lease.lost]);
-    let wait: number = RETRY_MS[0];
-    while (!leading.aborted && lease.held) {
-      const began = performance.now();
+  const onUnits = (opened: readonly Unit[]): void => {
+    units = opened;
+  };
+  /** Leads until it is to end, or the lease is lost. @throws whatever goes wrong: what was in memory is void then, and is read again from the checkpoints */
+  async function run(health: FollowerRun): Promise<void> {
+    while (!health.signal.aborted) {
+      const mine = await heldLease(health);
+      if (mine === undefined) return;
+      const leading = AbortSignal.any([health.signal, mine.lost]);
       try {
         await checkLog(events, store);
-        await lead({
-          events,
-          store,
-          projections,
-          logger,
-          holder,
-          leaseMs,
-          lease,
-          signal: leading,
-          retireMs,
-          pace,
-          onUnits(opened) {
-            units = opened;
-          },
-        });
+        await lead({ events, store, projections, logger, holder, leaseMs, lease: mine, signal: leading, retireMs, pace, health, onUnits });
       } catch (error) {
-        if (leading.aborted || !lease.held) break;
-        if (performance.now() - began >= RETRY_MS[1]) wait = RETRY_MS[0];
-        // A renewal that was answered late can have brought a lease back meanwhile: nothing is wrong then.
-        const expected = error instanceof UnavailableError || error instanceof SwapOutdatedError || error instanceof LeaseLostError;
-        const level = expected ? 'warn' : 'error';
-        logger[level]({ err: error, retryMs: wait }, 'projector: failed, reading again from the checkpoints');
-        await pause(wait, leading);
-        wait = Math.min(wait * 2, RETRY_MS[1]);
+        if (!leading.aborted && mine.held) throw error;
       }
     }
-    units = [];
   }
 
-  const running = run().catch((error: unknown) => {
-    logger.error({ err: error }, 'projector stopped');
-  });
+  const follower = followers.start('projector', run, { expected: (error) => error instanceof SwapOutdatedError || error instanceof LeaseLostError });
   return {
-    kept: () => units.map(keptOf),
+    kept: () => (lease?.held === true ? units.map(keptOf) : []),
     async close() {
-      closing.abort();
-      await running;
+      await follower.close();
+      await lease?.release();
     },
   };
 }

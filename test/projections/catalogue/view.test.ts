@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Brand, CatalogueKind, CatalogueKinds, Product, Store } from '../../../src/domain/catalogue.js';
@@ -8,8 +9,10 @@ import type { CatalogueDocument } from '../../../src/projections/catalogue/catal
 import { catalogueState } from '../../../src/projections/catalogue/state.js';
 import { type PolledCatalogueView, openCatalogueView } from '../../../src/projections/catalogue/view.js';
 import type { ReadModel } from '../../../src/projections/readModel.js';
+import { followers } from '../../../src/supervision/followers.js';
 import { catalogueOf } from '../../support/catalogue.js';
 import { failureOf } from '../../support/importFile.js';
+import { silent } from '../../support/projecting.js';
 
 const brand = (id: string, more: Partial<Brand> = {}): Brand => ({
   id, name: id, merchant_id: 'm1', integration_id: null, consolidated: 0, consolidated_products: [], description: '', image_url: '', active: true, visible_to: null, ...more,
@@ -64,10 +67,12 @@ function fakeModel(): FakeModel {
 
 const views: PolledCatalogueView[] = [];
 function open(fake: FakeModel, options: Partial<Parameters<typeof openCatalogueView>[0]> = {}): PolledCatalogueView {
-  const view = openCatalogueView({ model: fake.model, pollMs: 60_000, ...options });
+  const view = openCatalogueView({ model: fake.model, pollMs: 60_000, followers: followers({ logger: silent }), ...options });
   views.push(view);
   return view;
 }
+
+const loggerOf = (told: string[]) => pino({ level: 'info' }, { write: (line: string) => void told.push((JSON.parse(line) as { msg: string }).msg) });
 
 const test = suite('projections/catalogueView');
 
@@ -203,8 +208,7 @@ test('trouble leaves the state in use, and is told once; refresh tells it to its
   const fake = fakeModel();
   fake.put(document('product', product('p1'), 1));
   const told: string[] = [];
-  const tell = (level: string) => (_: object, message: string) => void told.push(`${level}: ${message}`);
-  const view = open(fake, { pollMs: 2, logger: { warn: tell('warn'), info: tell('info') } });
+  const view = open(fake, { pollMs: 2, followers: followers({ logger: loggerOf(told) }) });
   await view.refresh();
   fake.failing = new UnavailableError('down');
   assert.is(await failureOf(view.refresh()), fake.failing);
@@ -213,7 +217,7 @@ test('trouble leaves the state in use, and is told once; refresh tells it to its
   assert.is(view.current().products.size, 1);
   fake.failing = undefined;
   for (let turn = 0; turn < 200 && told.length < 2; turn++) await sleep(5);
-  assert.equal(told, ['warn: the catalogue cannot be read; what is known of it stays in use', 'info: the catalogue is read again']);
+  assert.equal(told, ['catalogue: waits for an engine, trying on', 'catalogue: works again']);
   await view.close();
   const queries = fake.queries;
   await view.refresh();
@@ -223,15 +227,14 @@ test('trouble leaves the state in use, and is told once; refresh tells it to its
 test('a read model that is still being built is waited for in silence; any other trouble is told', async () => {
   const fake = fakeModel();
   const told: string[] = [];
-  const logger = { warn: (_: object, message: string) => void told.push(message), info: (_: object, message: string) => void told.push(message) };
   fake.failing = new UnavailableError('still being built');
-  const view = open(fake, { pollMs: 2, logger });
+  const view = open(fake, { pollMs: 2, followers: followers({ logger: loggerOf(told) }) });
   await sleep(30);
   assert.ok(fake.queries > 1, 'it goes on looking');
   assert.equal(told, []);
   fake.failing = new Error('a mistake');
   for (let turn = 0; turn < 200 && told.length < 1; turn++) await sleep(5);
-  assert.equal(told, ['the catalogue cannot be read; what is known of it stays in use']);
+  assert.is(told[0], 'catalogue: failed, starting again');
   fake.failing = undefined;
   await view.refresh();
   assert.is(view.current().products.size, 0);

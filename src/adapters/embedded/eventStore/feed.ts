@@ -34,7 +34,7 @@ export interface FeedOptions {
 /** As `readAll`, or with a tail as `follow`, in the port. A follower tries again for ever when the engine is unavailable. */
 export async function* feed(after: Position | undefined, filter: EventFilter, options: ReadOptions, source: FeedOptions): AsyncGenerator<EventBatch, void> {
   const { reader, tail, recent, closed } = source;
-  const { batchSize = DEFAULT_BATCH, signal } = options;
+  const { batchSize = DEFAULT_BATCH, signal, onTrouble } = options;
   const stopped = (): boolean => closed() || signal?.aborted === true;
   const turn = turns();
   const matches = matcherOf(filter);
@@ -80,9 +80,11 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
       }
       if (batch?.caughtUp === false) continue;
       if (tail === undefined) return;
+      onTrouble?.(undefined);
       await tail.past(position, signal, remembered !== undefined);
     } catch (error) {
       if (tail === undefined || !(error instanceof UnavailableError)) throw error;
+      onTrouble?.(error);
       await sleep(RETRY_MS, undefined, { ref: false });
     }
   }
