@@ -15,11 +15,14 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 /** The compiler's program. */
 export const tsc = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
 
+/** What the compiler knows of its last run, below `dist`: it compiles anew only what changed since. */
+const BUILD_STATE = '.tsbuildinfo';
+
 /** Removes what was compiled from sources that are gone, so that no test of yesterday runs. */
 export function removeStale() {
   const dist = join(root, 'dist');
   for (const file of filesBelow(dist)) {
-    if (join('dist', file).startsWith(BUNDLED)) continue;
+    if (join('dist', file).startsWith(BUNDLED) || file === BUILD_STATE) continue;
     const source = file.replace(/\.js(\.map)?$/, '.ts');
     if (source === file || !existsSync(join(root, source))) rmSync(join(dist, file));
   }
