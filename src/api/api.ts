@@ -13,6 +13,7 @@ import type { Engines } from '../engines.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { type CatalogueView, openCatalogueView } from '../projections/catalogue/view.js';
+import { openPresence } from '../projections/running/presence.js';
 import { openTasks } from '../projections/rebuilding/tasks.js';
 import { PROJECTIONS, readByAll, type ReadModels } from '../readModels.js';
 import { standings } from '../standing/standings.js';
@@ -31,6 +32,7 @@ import { redemptionRoutes } from './gifts/redemptions.js';
 import { transactionRoutes } from './gifts/transactions.js';
 import { voucherRoutes } from './gifts/vouchers.js';
 import { type Readiness, health } from './health.js';
+import { keyOwner } from './idempotency.js';
 import { metricsPage } from './metrics.js';
 import { docs } from './openapi/docs.js';
 import { openApiDocument } from './openapi/openapi.js';
@@ -78,6 +80,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     }),
     (one) => one.close(),
   );
+  const presence = open.add(openPresence({ records: engines.store.records, logger }), (one) => one.close());
   const deps: GiftRouteDeps = {
     events: engines.events,
     gifts: models.gifts,
@@ -122,6 +125,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for') || undefined),
     records: engines.store.records,
     hash,
+    keys: keyOwner(presence),
     positions: positionGate(engines.events, { always: Object.values({ ...readByAll(models), catalogue: seesCatalogue }), where: models }),
     onUnkept: (err, req) => logger.warn({ err, req }, 'an answer could not be kept for its idempotency key'),
     logger,

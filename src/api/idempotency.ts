@@ -6,11 +6,12 @@ import { createHash, randomUUID } from 'node:crypto';
 import { CLOCK_SLACK_MS } from '../clock.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Records } from '../ports/readStore.js';
+import type { Holder, Presence } from '../projections/running/presence.js';
 import type { Principal } from './auth/principal.js';
 import { HttpError } from './errors.js';
 import type { Seen } from './route.js';
 
-/** A request that died holds its key so long, milliseconds. */
+/** A request holds its key so long where its process is not known to be gone, milliseconds. */
 const HOLD_MS = 30_000;
 const KEEP_MS = 24 * 3_600_000;
 const MAX_STORED_BYTES = 256 * 1024;
@@ -30,17 +31,45 @@ export interface StoredAnswer {
 }
 
 type Entry =
-  | { readonly state: 'running'; readonly bodyHash: string; readonly until: number; readonly first?: StoredAnswer }
+  | { readonly state: 'running'; readonly bodyHash: string; readonly until: number; readonly first?: StoredAnswer; readonly holder?: Holder }
   | { readonly state: 'done'; readonly bodyHash: string; readonly answer: StoredAnswer };
 
 /** A key that is held by this request. */
 export interface HeldKey {
   /** The first outcome, without its body: this request only makes the same answer again. */
   readonly first: StoredAnswer | undefined;
-  /** Keeps the first outcome for at least 24 hours. */
-  settle(answer: StoredAnswer): Promise<void>;
+  /**
+   * Keeps the first outcome for at least 24 hours.
+   * @returns false where another request holds the key by now, since this one's process was taken for gone: it says what the outcome is, by the log
+   */
+  settle(answer: StoredAnswer): Promise<boolean>;
   /** Gives the key back: nothing was decided, now. */
   release(): Promise<void>;
+}
+
+/** Who holds keys: this process, and whether others still work on theirs. */
+export interface KeyOwner {
+  readonly self: Holder;
+  /** Whether that process still works on a request with this command id, as far as is known. */
+  isWorking(holder: Holder, commandId: string): boolean;
+  /** This process works on one from now on. @returns what ends that */
+  begin(commandId: string): () => void;
+}
+
+/** This process as an owner of keys. */
+export function keyOwner({ self, isGone }: Pick<Presence, 'self' | 'isGone'>): KeyOwner {
+  const working = new Map<string, symbol>();
+  return {
+    self,
+    isWorking: (holder, commandId) => (holder.process === self.process ? working.has(commandId) : !isGone(holder)),
+    begin(commandId) {
+      const turn = Symbol(commandId);
+      working.set(commandId, turn);
+      return () => {
+        if (working.get(commandId) === turn) working.delete(commandId);
+      };
+    },
+  };
 }
 
 /** The key's header, checked; `undefined` without one. @throws HttpError `invalid_idempotency_key` */
@@ -80,10 +109,12 @@ function sorted(value: unknown, depth: number): unknown {
 }
 
 /**
- * Takes the key, or gives the answer of the request that had it.
+ * Takes the key, or gives the answer of the request that had it. A key whose request's process is gone is free at once. Where that one was only frozen and goes on, the
+ * effect is one all the same: the log knows the command by its id, and a refusal that it can keep no more is not told.
+ * @param owner who holds keys; absent: a request that died holds its key for 30 s
  * @throws HttpError `request_in_progress`, `idempotency_key_reused`; UnavailableError
  */
-export async function takeKey(records: Records, commandId: string, bodyHash: string, now: () => number = Date.now): Promise<HeldKey | StoredAnswer> {
+export async function takeKey(records: Records, commandId: string, bodyHash: string, now: () => number = Date.now, owner?: KeyOwner): Promise<HeldKey | StoredAnswer> {
   const key = `idempotency:${commandId}`;
   for (;;) {
     const present = await records.get<Entry>(key);
@@ -96,31 +127,45 @@ export async function takeKey(records: Records, commandId: string, bodyHash: str
         first = entry.answer;
       } else {
         const left = entry.until - now();
+        const working = entry.holder === undefined || owner === undefined || owner.isWorking(entry.holder, commandId);
         // More is left than was ever given: the clock has been set back, which must not hold the key for longer.
-        if (left > 0 && left <= HOLD_MS + CLOCK_SLACK_MS) throw new HttpError('request_in_progress', { headers: { 'Retry-After': String(Math.min(5, Math.ceil(left / 1000))) } });
+        if (working && left > 0 && left <= HOLD_MS + CLOCK_SLACK_MS) throw new HttpError('request_in_progress', { headers: { 'Retry-After': String(Math.min(5, Math.ceil(left / 1000))) } });
         first = entry.first;
       }
     }
-    const running: Entry = { state: 'running', bodyHash, until: now() + HOLD_MS, ...(first === undefined ? {} : { first }) };
-    const version = await records.put(key, running, { expected: present?.version ?? 0, expiresAt: now() + KEEP_MS });
-    if (version !== undefined) return held(records, key, version, { bodyHash, first, now });
+    const running: Entry = { state: 'running', bodyHash, until: now() + HOLD_MS, ...(first === undefined ? {} : { first }), ...(owner === undefined ? {} : { holder: owner.self }) };
+    const end = owner?.begin(commandId) ?? (() => undefined);
+    let version: number | undefined;
+    try {
+      version = await records.put(key, running, { expected: present?.version ?? 0, expiresAt: now() + KEEP_MS });
+    } finally {
+      if (version === undefined) end();
+    }
+    if (version !== undefined) return held(records, key, version, { bodyHash, first, now, end });
   }
 }
 
-function held(records: Records, key: string, version: number, { bodyHash, first, now }: { bodyHash: string; first: StoredAnswer | undefined; now: () => number }): HeldKey {
-  const keep = async (answer: StoredAnswer): Promise<void> => {
+interface Holding {
+  readonly bodyHash: string;
+  readonly first: StoredAnswer | undefined;
+  readonly now: () => number;
+  /** The request is over, also where that could not be stored. */
+  end(): void;
+}
+
+function held(records: Records, key: string, version: number, { bodyHash, first, now, end }: Holding): HeldKey {
+  const keep = async (answer: StoredAnswer): Promise<boolean> => {
     const entry: Entry = { state: 'done', bodyHash, answer };
-    await records.put(key, entry, { expected: version, expiresAt: now() + KEEP_MS });
+    return (await records.put(key, entry, { expected: version, expiresAt: now() + KEEP_MS })) !== undefined;
   };
   return {
     first,
     async settle({ body, ...answer }) {
       const short = body !== undefined && Buffer.byteLength(body) <= MAX_STORED_BYTES;
-      await keep(first ?? (short ? { ...answer, body } : answer));
+      return keep(first ?? (short ? { ...answer, body } : answer)).finally(end);
     },
     async release() {
-      if (first === undefined) await records.delete(key, version);
-      else await keep(first);
+      await (first === undefined ? records.delete(key, version) : keep(first)).finally(end);
     },
   };
 }

@@ -9,13 +9,14 @@ import type { Role } from '../domain/account.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import type { Position } from '../ports/eventStore.js';
 import type { Records } from '../ports/readStore.js';
+import { UnavailableError } from '../ports/unavailable.js';
 import { giftIdOf } from '../domain/giftIds.js';
 import type { Principal } from './auth/principal.js';
 import { readBody, readBytes } from './body.js';
 import { callerLeft } from './callerLeft.js';
 import { type ErrorCode, HttpError, answerOf } from './errors.js';
 import { firstPiece } from './firstPiece.js';
-import { type HeldKey, type StoredAnswer, bodyHashOf, idempotencyKey, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
+import { type HeldKey, type KeyOwner, type StoredAnswer, bodyHashOf, idempotencyKey, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
 import { hasLongList, jsonBody } from './json.js';
 import { POSITION_HEADER, type PositionGate, waitUntilShown } from './positions.js';
 import { listParameter, readQuery } from './query.js';
@@ -36,6 +37,8 @@ export interface PipelineDeps {
   addressOf(ctx: Context): string;
   readonly records: Records;
   readonly hash: KeyedHash;
+  /** Who holds idempotency keys; absent: nobody knows, and a request that died holds its key for 30 s. */
+  readonly keys?: KeyOwner;
   readonly positions: PositionGate;
   /** Told of an answer that could not be kept for its idempotency key; the caller gets it all the same. */
   onUnkept(error: unknown, requestId: string): void;
@@ -83,7 +86,7 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
     const bodyHash = bodyHashOf(body === undefined ? {} : body);
     call.commandId = keyedCommandId(deps.hash, principal, scopeOf(route, params), key);
     call.bodyHash = bodyHash;
-    const taken = await takeKey(deps.records, call.commandId, bodyHash);
+    const taken = await takeKey(deps.records, call.commandId, bodyHash, Date.now, deps.keys);
     if (!('settle' in taken)) {
       if (taken.seen !== undefined) await route.seenAgain?.(call, taken.seen);
       replay(ctx, taken);
@@ -226,9 +229,10 @@ async function runKeyed(route: Route, checks: Checks, call: RequestCall, ctx: Co
     if (!isKept(told.code)) await unlessUnkept(deps, call.requestId, () => key.release());
     else {
       const stored = { status: told.status, headers: { ...allowOf(told.status, ctx.state as RequestState), ...told.headers } };
-      const keep = (): Promise<void> => key.settle(told.more === undefined ? { ...stored, body: JSON.stringify({ error: told.message }) } : stored);
+      const keep = (): Promise<boolean> => key.settle(told.more === undefined ? { ...stored, body: JSON.stringify({ error: told.message }) } : stored);
       // A purchase that was not paid stands in the log. Of other refusals nothing does: who is told one that is not kept could be told later, by the same key, that it is done.
-      await (told.status === 402 ? unlessUnkept(deps, call.requestId, keep) : keep());
+      if (told.status === 402) await unlessUnkept(deps, call.requestId, keep);
+      else if (!(await keep())) throw new UnavailableError('another request holds the key by now: what it comes to is the outcome');
     }
     throw error;
   }
@@ -247,7 +251,7 @@ function shown({ position, shownIn }: Answer): Promise<void> | undefined {
 }
 
 /** The outcome stands in the log; that it can't be kept beside it must not take the answer from the caller. */
-async function unlessUnkept(deps: PipelineDeps, requestId: string, keep: () => Promise<void>): Promise<void> {
+async function unlessUnkept(deps: PipelineDeps, requestId: string, keep: () => Promise<unknown>): Promise<void> {
   try {
     await keep();
   } catch (error) {

@@ -9,7 +9,7 @@ import type { Engines } from '../../src/engines.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { recordable } from '../../src/commands/context.js';
 import type { Principal } from '../../src/api/auth/principal.js';
-import { type HeldKey, bodyHashOf, keyedCommandId, takeKey } from '../../src/api/idempotency.js';
+import { type HeldKey, bodyHashOf, keyOwner, keyedCommandId, takeKey } from '../../src/api/idempotency.js';
 import { isKept } from '../../src/api/repeats.js';
 import { farLog } from '../support/farLog.js';
 import { memoryRecords } from '../support/memoryRecords.js';
@@ -424,14 +424,16 @@ test('an answer that stands in the log is given all the same where it cannot be 
     const key = newKey();
     assert.equal((await redeem(other, gift, 'till-coffee', 'bean-soho', { key })).status, 201);
     assert.equal(other.log.filter((line) => line.includes('an answer could not be kept for its idempotency key')).length, 1);
-    refused(await redeem(other, gift, 'till-coffee', 'bean-soho', { key }), 409, 'Request in progress.');
+    // It is over, so its key holds nobody up; what it came to stands in the log.
+    const again = await redeem(other, gift, 'till-coffee', 'bean-soho', { key });
+    assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [201, 'true']);
     assert.equal((await other.events.read(giftStream(gift))).filter(({ type }) => type === 'GiftRedeemed').length, 1);
   } finally {
     await other.close();
   }
 });
 
-test('a request that died holds its key for 30 s', async () => {
+test('where nobody knows whose it was, a request that died holds its key for 30 s', async () => {
   const store = await service.openStore();
   try {
     let now = Date.now();
@@ -451,6 +453,25 @@ test('a request that died holds its key for 30 s', async () => {
   } finally {
     await store.close();
   }
+});
+
+test('a key of a process that is gone is free at once; where it goes on all the same, it keeps nothing any more', async () => {
+  const records = memoryRecords(Date.now);
+  const gone = new Set<string>();
+  const take = (process: string): ReturnType<typeof takeKey> =>
+    takeKey(records, 'gone', 'hash', Date.now, keyOwner({ self: { process }, isGone: ({ process: one }) => gone.has(one) }));
+  const frozen = await take('a');
+  assert.ok('settle' in frozen);
+  await assert.rejects(take('b'), { message: 'Request in progress.' });
+  gone.add('a');
+  const taken = await take('b');
+  assert.ok('settle' in taken);
+  await assert.rejects(take('c'), { message: 'Request in progress.' });
+  assert.equal(await frozen.settle({ status: 405, headers: {}, body: '{"error":"no"}' }), false);
+  await frozen.release();
+  await assert.rejects(take('c'), { message: 'Request in progress.' });
+  assert.equal(await taken.settle({ status: 201, headers: {}, body: '{"data":1}' }), true);
+  assert.deepEqual(await take('c'), { status: 201, headers: {}, body: '{"data":1}' });
 });
 
 test('of two who ask for a key at once one has it; whoever gives it back late frees nobody else’s', async () => {

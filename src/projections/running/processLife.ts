@@ -15,11 +15,17 @@ export function processLife(id: number | 'self' = 'self'): string | undefined {
   }
 }
 
+/** Whether that process is one of this machine and container, so that `hasEnded` tells at any time whether it lives. Where the system hides others' processes it does so too, by signal. */
+export function isOfThisMachine(life: string, own: string): boolean {
+  const parts = life.split('/');
+  const here = own.split('/');
+  return parts.length === 4 && parts[0] === here[0] && parts[1] === here[1];
+}
+
 /** Whether that process has certainly ended. One of another machine or container is never known to have; nor is one that this system hides (`hidepid`); nor has a frozen one. */
 export function hasEnded(life: string, own: string | undefined = processLife()): boolean {
+  if (own === undefined || !isOfThisMachine(life, own)) return false;
   const parts = life.split('/');
-  const here = own?.split('/');
-  if (parts.length !== 4 || here === undefined || parts[0] !== here[0] || parts[1] !== here[1]) return false;
   const id = Number(parts[2]);
   try {
     const stat = statOf(id);
