@@ -9,7 +9,7 @@ import { UnavailableError } from './unavailable.js';
  * - A repeated append (same stream, same event ids, same expectation) succeeds without writing again.
  * - `readAll` and `follow` deliver every event of the filter exactly once and in log order.
  * - No position that it gives lies outside the numbers that its log can count to, or beyond the log's end, whatever the engine's server says; a feed whose filter nothing matches is no
- *   exception.
+ *   exception. What is stored of them is held to that when it is read: see `storedPosition.ts`.
  * - Several processes of one installation may use the same log side by side.
  * - A sealed log takes no more events, from whatever process, for ever; everything else goes on.
  */
@@ -170,6 +170,12 @@ export interface EventStore {
 
   /** Position of the last event of the log; `undefined` while it is empty. @throws UnavailableError */
   end(): Promise<Position | undefined>;
+
+  /**
+   * Whether the log reaches a position: an event stands there or later, be it one of the server's own, which no reader is given. A position that it does not reach it has never given, or has
+   * lost since. False for what is no position. @throws UnavailableError
+   */
+  reaches(position: Position): Promise<boolean>;
 
   /**
    * What the log holds at this moment, whichever process appended it, said without a round trip; absent where an engine can't: then whoever must know asks and waits.

@@ -176,6 +176,11 @@ export interface ReadStore {
    * @returns whether it is in use now: false when `expected` does not hold (nothing was changed).
    */
   activate(name: string, version: number, options?: ActivateOptions): Promise<boolean>;
+  /**
+   * Takes this version out of use, at once and durably: no version is in use then, as before the first `activate`. What it holds stays.
+   * @returns whether none is in use now: false when another version is (nothing was changed).
+   */
+  deactivate(name: string, version: number): Promise<boolean>;
 
   /** The id of the log that this store was filled from; sets it when there is none yet. */
   boundTo(logId: string): Promise<string>;

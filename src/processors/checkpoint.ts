@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { Records } from '../ports/readStore.js';
+import { LOOKS, positionFault, type ReachedLog, shownPosition } from '../ports/storedPosition.js';
 import { FEED_TYPES } from './feed.js';
 
 /** The key of the checkpoint among the records. */
@@ -17,7 +18,7 @@ export interface ProcessCheckpoint {
 
 /** What the checkpoint is kept with. */
 export interface CheckpointOptions {
-  readonly events: Pick<EventStore, 'logId' | 'readAll'>;
+  readonly events: Pick<EventStore, 'logId' | 'readAll' | keyof ReachedLog>;
   /** Losing it loses and repeats nothing: the log is read from its beginning then. */
   readonly records: Records;
   readonly logger: Logger;
@@ -29,7 +30,8 @@ export interface CheckpointOptions {
 export interface Checkpoints {
   /**
    * Where to begin; `undefined`: at the log's beginning. After a release that follows more types of events, those are looked for first: as long as none stands before the checkpoint
-   * it holds for them too, and purchases wait for a look at the log instead of for all of it to be read again. Where `signal` ends the look, nothing is known of it.
+   * it holds for them too, and purchases wait for a look at the log instead of for all of it to be read again. Where `signal` ends the look, nothing is known of it. One that is no place in the
+   * log counts as absent: that is logged.
    * @throws UnavailableError
    */
   last(signal: AbortSignal): Promise<Position | undefined>;
@@ -58,6 +60,11 @@ export function processCheckpoints({ events, records, logger, types = FEED_TYPES
     async last(signal) {
       const stored = (await records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))?.value;
       if (stored === undefined || stored.logId !== events.logId || stored.types === undefined) return undefined;
+      const fault = await positionFault(events, stored.position, LOOKS.most);
+      if (fault !== undefined) {
+        logger.warn({ checkpoint: shownPosition(stored.position) }, `process managers: the stored position ${fault}: it counts as absent, and the log is read from its beginning`);
+        return undefined;
+      }
       const looked = new Set(stored.types.split(' '));
       const added = types.filter((type) => !looked.delete(type));
       // A later release knew more: what it took as settled need not be settled for this one.

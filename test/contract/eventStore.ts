@@ -225,7 +225,12 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     for (const odd of ['', 'x', '42', '18446744073709551615', '-1', tooGreat, `${appended[0]}0`, appended[0]!.slice(1), `${appended[0]!.slice(1)}a`]) assert.not.ok(store.isPosition(odd), odd);
     assert.equal(appended.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))), appended);
     assert.is(new Set(appended).size, 12);
-    assert.ok((await store.end())! >= appended.at(-1)!);
+    const end = (await store.end())!;
+    assert.ok(end >= appended.at(-1)!);
+    for (const position of [...appended, end]) assert.ok(await store.reaches(position), position);
+    const far = String(Number(end) + 1_000_000).padStart(end.length, '0');
+    assert.ok(store.isPosition(far));
+    for (const odd of [far, '', 'x', '18446744073709551615', tooGreat]) assert.not.ok(await store.reaches(odd), odd);
   },
 
   async 'a time is found as the place where the log stood then'(store) {

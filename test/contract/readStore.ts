@@ -302,6 +302,20 @@ const DOCUMENT_PROMISES: Readonly<Record<string, ReadStorePromised>> = {
     assert.is(await other.active(one.name), 1, 'and back');
   },
 
+  async 'a version is taken out of use where it is the one in use, and can be used again'(store, { second }) {
+    const { name } = newCollection();
+    const other = await second();
+    assert.is(await store.deactivate(name, 1), true, 'none was in use');
+    await store.activate(name, 1);
+    assert.is(await other.deactivate(name, 2), false);
+    assert.is(await store.active(name), 1);
+    assert.equal(await Promise.all([store, other, store].map(async (one) => one.deactivate(name, 1))), [true, true, true]);
+    for (const one of [store, other]) assert.is(await one.active(name), undefined);
+    assert.is(await store.activate(name, 2, { expected: 1 }), false, 'it is as before the first');
+    assert.is(await store.activate(name, 2, { expected: 0 }), true);
+    assert.is(await other.active(name), 2);
+  },
+
   async 'activate compares what is in use with what is expected: of many one swaps, and what was thought of an outdated version changes nothing'(store, { second }) {
     const other = await second();
     const { name } = newCollection();

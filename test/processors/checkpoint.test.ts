@@ -1,3 +1,4 @@
+import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { DomainEvent } from '../../src/domain/decider.js';
@@ -67,6 +68,21 @@ test('is not taken for looked at when the look was cut short', async () => {
   const { after, kept } = await left(['A', 'A', 'A', 'A'], ['A']);
   assert.is(await after('A', 'New').last(AbortSignal.abort()), undefined);
   assert.is((await kept())?.types, 'A');
+});
+
+test('counts as absent, with a line in the log, where no event of the log can stand there', async () => {
+  for (const position of ['18446744073709551615', '9'.repeat(16), at(5), '-1', '', 'x', 17, null, {}, undefined]) {
+    const { after, records } = await left(['A', 'A', 'A', 'A'], ['A']);
+    const lines: string[] = [];
+    const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+    await records.put(PROCESS_CHECKPOINT, { logId: 'memory', types: 'A', ...(position === undefined ? {} : { position }) });
+    const checkpoints = processCheckpoints({ ...(await left(['A', 'A', 'A', 'A'], undefined)), records, logger, types: ['A'] });
+    assert.is(await checkpoints.last(going), undefined, JSON.stringify(position));
+    assert.is(lines.length, 1, JSON.stringify(position));
+    assert.match(lines[0]!, /the stored position .*: it counts as absent/);
+    await checkpoints.save(at(4));
+    assert.is(await after('A').last(going), at(4), 'the next one takes its place');
+  }
 });
 
 test('that can not be kept stops nothing', async () => {

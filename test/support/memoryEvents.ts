@@ -56,6 +56,7 @@ export function memoryEvents(): MemoryEvents {
       throw new Error('the log in memory does not follow');
     },
     end: async () => log.at(-1)?.position,
+    reaches: async (position) => isPosition(position) && position <= (log.at(-1)?.position ?? ''),
     async seal() {
       sealed = true;
     },

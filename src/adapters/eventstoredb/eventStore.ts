@@ -120,6 +120,8 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
 
     end: async () => repeating(reads.end),
 
+    reaches: async (position) => repeating(async () => reads.reaches(position)),
+
     seal: async () => repeating(seal.seal),
 
     sealed: async () => repeating(seal.sealed),

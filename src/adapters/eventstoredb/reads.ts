@@ -6,7 +6,7 @@ import type { Connection } from './connection.js';
 import { failureOf, StreamDeletedError } from './failures.js';
 import { ALL_OURS, LOG_STREAM } from './filters.js';
 import type { ServerRecord } from './records.js';
-import { decode, isOurs, positionOf, streamOf, typeOf } from './records.js';
+import { decode, isOurs, isPosition, positionOf, streamOf, typeOf } from './records.js';
 import { readLogBack, readStream, readStreamBack } from './requests.js';
 
 /** A connection carries 100 calls, further ones wait without a word: no more than these read at once, the others wait here. */
@@ -26,6 +26,8 @@ export interface Reads {
   last(stream: string): Promise<number>;
   /** As the port's `end`. */
   end(): Promise<Position | undefined>;
+  /** As the port's `reaches`. */
+  reaches(position: Position): Promise<boolean>;
   /** Ends what runs, and what waits. */
   close(): void;
 }
@@ -90,6 +92,14 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
         if (end === undefined && streamOf(record) !== LOG_STREAM) end = record.getCommitPosition();
       });
       return end === undefined ? undefined : positionOf(end);
+    },
+    async reaches(position) {
+      if (!isPosition(position)) return false;
+      let end: Position | undefined;
+      await run(readLogBack(undefined, 1), undefined, (record) => {
+        end ??= positionOf(record.getCommitPosition());
+      });
+      return end !== undefined && end >= position;
     },
     close() {
       slots.close();

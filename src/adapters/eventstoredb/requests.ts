@@ -22,9 +22,12 @@ export function readStreamBack(stream: string, limit: number, from?: number): Re
   return read((options) => options.setStream(at).setCount(String(limit)).setNoFilter(new shared.Empty()).setReadDirection(1));
 }
 
-/** Reads the log backward from its end. */
-export function readLogBack(filter: ServerFilter, limit: number): ReadReq {
-  return read((options) => options.setAll(new Options.AllOptions().setEnd(new shared.Empty())).setCount(String(limit)).setFilter(filterOptions(filter)).setReadDirection(1));
+/** Reads the log backward from its end. `filter`: `undefined` asks for the server's own events, too. */
+export function readLogBack(filter: ServerFilter | undefined, limit: number): ReadReq {
+  return read((options) => {
+    const back = options.setAll(new Options.AllOptions().setEnd(new shared.Empty())).setCount(String(limit)).setReadDirection(1);
+    return filter === undefined ? back.setNoFilter(new shared.Empty()) : back.setFilter(filterOptions(filter));
+  });
 }
 
 /** Subscribes to the log after an event's commit position, or from its beginning. */

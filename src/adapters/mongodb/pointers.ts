@@ -10,6 +10,7 @@ import type { Link } from './link.js';
 export interface Pointers {
   active(name: string): Promise<number | undefined>;
   activate(name: string, version: number, options?: ActivateOptions): Promise<boolean>;
+  deactivate(name: string, version: number): Promise<boolean>;
   boundTo(logId: string): Promise<string>;
 }
 
@@ -54,6 +55,10 @@ export function createPointers(link: Link): Pointers {
         // Another client's first one came in between, or was there: it is gone over only where whatever is in use may be.
         return expected === undefined ? set(name, version, undefined, false) : (await active(name)) === version;
       }
+    },
+    async deactivate(name, version) {
+      await link.write((database) => database.collection<Pointer>(META).deleteOne({ _id: idOf(name), version }));
+      return (await active(name)) === undefined;
     },
     async boundTo(logId) {
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

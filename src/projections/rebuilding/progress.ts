@@ -1,6 +1,8 @@
 /** How far a rebuild has come: counted while it runs, and told in a record, so that it can be seen from anywhere and is known when it goes on. */
+import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { ReadStore } from '../../ports/readStore.js';
+import { positionFault, shownPosition } from '../../ports/storedPosition.js';
 import type { Unit } from '../running/unit.js';
 import { shareOf } from './share.js';
 
@@ -54,10 +56,25 @@ export interface ProgressCount {
   stored(): Counted | undefined;
 }
 
+/** What is counted, and who hears of a count that can't be gone on from. */
+export interface ProgressDeps {
+  readonly events: EventStore;
+  readonly store: ReadStore;
+  readonly logger?: Pick<Logger, 'warn'>;
+}
+
 /** Begins to count, or goes on from where the unit stands. @throws UnavailableError */
-export async function progressOf({ events, store }: { readonly events: EventStore; readonly store: ReadStore }, name: string, unit: Unit): Promise<ProgressCount> {
+export async function progressOf({ events, store, logger }: ProgressDeps, name: string, unit: Unit): Promise<ProgressCount> {
   const told = unit.stored === undefined ? undefined : await toldProgress(store, name, unit.projection.version);
   let safe = told?.stored;
+  if (safe !== undefined) {
+    // At a place that the build has not stored it counts events that are still to be folded.
+    const fault = (await positionFault(events, safe.position)) ?? (unit.stored !== undefined && safe.position > unit.stored ? 'lies beyond what was built' : undefined);
+    if (fault !== undefined) {
+      logger?.warn({ projection: unit.checkpoint, position: shownPosition(safe.position) }, `rebuilding: the stored position of the progress ${fault}: it counts as absent, and is counted anew`);
+      safe = undefined;
+    }
+  }
   let count = await countedTo(events, unit, safe);
   let position = unit.stored;
   let end = await events.end();

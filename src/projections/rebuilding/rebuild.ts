@@ -9,6 +9,7 @@ import type { ReadStore, StoredRecord } from '../../ports/readStore.js';
 import type { Projection } from '../projection.js';
 import { asBuild, buildOf, buildText, formerOf, nextNumber, otherReleaseText, putRebuild, REBUILDS, rebuildOf, sameVersion, type Rebuild } from '../running/builds.js';
 import { FEW_DIRTY, runFeed } from '../running/feed.js';
+import { emptyIfInvalid } from '../running/invalidBuilds.js';
 import { type Lease, LeaseHeldError, seizeLease } from '../running/lease.js';
 import { paced, type Pace } from '../running/pace.js';
 import { dropBuild, finishSwap } from '../running/swap.js';
@@ -126,10 +127,12 @@ async function discardRebuild(store: ReadStore, name: string, { key, value, vers
  * @throws LeaseLostError, UnavailableError
  */
 export async function build(deps: RebuildDeps, projection: Projection, target: number, lease: Lease, { pace, signal, onProgress }: BuildOptions): Promise<'ready' | 'aborted' | 'stopped'> {
-  const { events, store } = deps;
+  const { store } = deps;
   const { name } = projection;
-  const unit = await openUnit(store, asBuild(projection, target));
-  const progress = await progressOf({ events, store }, name, unit);
+  const made = asBuild(projection, target);
+  await emptyIfInvalid({ ...deps, lease }, made);
+  const unit = await openUnit(store, made);
+  const progress = await progressOf(deps, name, unit);
   const unwanted = new AbortController();
   const ended = new AbortController();
   const stop = AbortSignal.any([signal, lease.lost, unwanted.signal]);

@@ -69,10 +69,21 @@ export function foldOf(projection: Projection, number: number): Projection | und
  */
 export async function keptBuild(store: Pick<ReadStore, 'records'>, projection: Projection, active: number | undefined): Promise<Projection> {
   const { name, version } = projection;
-  if (active === undefined || active === version) return projection;
-  if (sameVersion(active, version)) return asBuild(projection, active);
-  const former = withEarlier(await formerOf(store, name)).find(({ number }) => sameVersion(number, version));
-  return former === undefined ? projection : asBuild(projection, former.number);
+  if (active !== undefined && sameVersion(active, version)) return asBuild(projection, active);
+  const former = active === undefined ? undefined : withEarlier(await formerOf(store, name)).find(({ number }) => sameVersion(number, version));
+  return asBuild(projection, former?.number ?? (await firstNumber(store, projection)));
+}
+
+const firstKey = (name: string, version: number): string => `first/${name}@${version}`;
+
+/** The number under which a version's first build is made: its own, unless that build was given up. */
+async function firstNumber({ records }: Pick<ReadStore, 'records'>, { name, version }: Pick<Projection, 'name' | 'version'>): Promise<number> {
+  return (await records.get<number>(firstKey(name, version)))?.value ?? version;
+}
+
+/** From now on a version's first build is made under this number. @throws UnavailableError */
+export async function beginUnder({ records }: Pick<ReadStore, 'records'>, name: string, number: number): Promise<void> {
+  await records.put(firstKey(name, buildOf(number).version), number);
 }
 
 /** One rebuild under way. A record: losing it leaves an unfinished collection that is dropped some time later, and nothing else. */

@@ -9,6 +9,7 @@ import type { Projection } from '../projection.js';
 import { carryOut, openOrders, type RepairOrder } from '../rebuilding/repairOrders.js';
 import { asBuild, REBUILDS, rebuildOf, sameVersion, type Rebuild } from './builds.js';
 import { type FeedOptions, runFeed } from './feed.js';
+import { type BuildCheck, emptyIfInvalid } from './invalidBuilds.js';
 import type { Lease } from './lease.js';
 import { paced, type Pace } from './pace.js';
 import { dropBuild, finishSwap, swapIn, tidy, TIDY_MS, whileKept } from './swap.js';
@@ -62,7 +63,8 @@ interface Joining {
  */
 export async function lead(options: LeadOptions): Promise<void> {
   const { events, store, projections, logger, holder, leaseMs, lease, signal, retireMs, pace, health, onUnits } = options;
-  const units = await openUnits(store, projections);
+  const check: BuildCheck = { store, events, logger, lease };
+  const units = await openUnits(check, projections);
   const unkept = await settleUnkept({ store, logger, holder, leaseMs, signal }, units);
   const ending = new AbortController();
   const over = AbortSignal.any([signal, ending.signal]);
@@ -210,7 +212,9 @@ export async function lead(options: LeadOptions): Promise<void> {
         turn.abort();
         return;
       }
-      const unit = await openUnit(store, asBuild(projection, entry.rebuild.target));
+      const target = asBuild(projection, entry.rebuild.target);
+      await emptyIfInvalid(check, target);
+      const unit = await openUnit(store, target);
       unit.joins = true;
       entry.unit = unit;
       units.push(unit);

@@ -10,6 +10,7 @@ import type { ReadStore } from '../../ports/readStore.js';
 import type { Projection } from '../projection.js';
 import { buildText, foldOf, rankOf, sameVersion } from './builds.js';
 import { runFeed } from './feed.js';
+import { emptyIfInvalid } from './invalidBuilds.js';
 import { acquireLease } from './lease.js';
 import { openUnit, type Unit } from './unit.js';
 
@@ -124,6 +125,8 @@ export async function keepUnkept({ events, store, projections, logger, holder, l
         // Asked with the lease in hand: who takes it back deletes the record first, and then waits for the lease.
         if (!(await wanted(name, number))) return;
         logger.info({ projection: name, serves: buildText(number) }, 'projector: keeping up to date what is served and the leading process does not know');
+        // Taken out of use, it is nobody's to keep any more.
+        if (await emptyIfInvalid({ store, events, logger, lease }, fold)) return;
         const unit = await openUnit(store, fold);
         await runFeed([unit], { events, store, lease, signal: AbortSignal.any([signal, lease.lost]), caughtUp: async () => undefined });
       } finally {

@@ -6,12 +6,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventStore, RecordedEvent } from '../../ports/eventStore.js';
 import type { Records } from '../../ports/readStore.js';
+import { LOOKS } from '../../ports/storedPosition.js';
 
 /** The key of the witness among the records. */
 export const WITNESS = 'log/witness';
-/** A node of a cluster may know less than the one that leads, for a moment: so often is it asked again, after so long, in ms. */
-const LOOKS = { most: 8, everyMs: 500 };
-
 /** Names one event for ever. */
 export type Witness = Pick<RecordedEvent, 'stream' | 'revision' | 'id'>;
 

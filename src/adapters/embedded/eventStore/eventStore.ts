@@ -7,7 +7,7 @@ import { UnavailableError } from '../../../ports/unavailable.js';
 import { openSignals } from '../signals.js';
 import { feed } from './feed.js';
 import { gather } from './gather.js';
-import { eventLogFile, isPosition, logIdOf, openEventLog, positionOf, refuseLostLog, sealEventLog, sealMark } from './log.js';
+import { eventLogFile, isPosition, logIdOf, numberOf, openEventLog, positionOf, refuseLostLog, sealEventLog, sealMark } from './log.js';
 import { eventReader } from './reader.js';
 import { recentEvents } from './recent.js';
 import { watchTail } from './tail.js';
@@ -113,6 +113,11 @@ export async function openEmbeddedEventStore({ dir, openElsewhere = false }: Emb
     async end() {
       refuseWhenClosed();
       return positionOrNone(reader.end());
+    },
+
+    async reaches(position) {
+      refuseWhenClosed();
+      return isPosition(position) && numberOf(position) <= reader.end();
     },
 
     local: {

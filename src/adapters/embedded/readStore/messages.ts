@@ -41,6 +41,7 @@ export type WriterRequest =
   | { readonly kind: 'drop'; readonly layout: Layout }
   | { readonly kind: 'correct'; readonly layout: Layout; readonly corrections: readonly PackedCorrection[] }
   | { readonly kind: 'activate'; readonly name: string; readonly version: number; readonly expected: number | undefined }
+  | { readonly kind: 'deactivate'; readonly name: string; readonly version: number }
   | { readonly kind: 'bind'; readonly logId: string };
 
 /** A request and the number under which it is answered; 0: no answer is wanted. */

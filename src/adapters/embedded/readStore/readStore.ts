@@ -175,6 +175,9 @@ export async function openEmbeddedReadStore({ dir, logger, openElsewhere = false
     async activate(name, version, { expected } = {}) {
       return link.call<boolean>({ kind: 'activate', name, version, expected });
     },
+    async deactivate(name, version) {
+      return link.call<boolean>({ kind: 'deactivate', name, version });
+    },
     async boundTo(logId) {
       return link.call<string>({ kind: 'bind', logId });
     },

@@ -50,6 +50,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
   const rollback = database.prepare('ROLLBACK');
   const active = database.prepare<[string], number>('SELECT version FROM pointer WHERE name = ?').pluck();
   const activate = database.prepare<[string, number]>('INSERT OR REPLACE INTO pointer (name, version) VALUES (?, ?)');
+  const deactivate = database.prepare<[string, number]>('DELETE FROM pointer WHERE name = ? AND version = ?');
   const bind = database.prepare<[string]>(`INSERT OR IGNORE INTO setting (name, value) VALUES ('log', ?)`);
   const bound = database.prepare<[], string>(`SELECT value FROM setting WHERE name = 'log'`).pluck();
   const count = database.prepare<[string]>(DOCUMENTS_CHANGED);
@@ -129,6 +130,9 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
         return tables.correct(request.layout, request.corrections);
       case 'activate':
         return swap(request);
+      case 'deactivate':
+        deactivate.run(request.name, request.version);
+        return active.get(request.name) === undefined;
       case 'bind':
         bind.run(request.logId);
         return bound.get();
