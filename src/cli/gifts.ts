@@ -130,12 +130,15 @@ function ticketCommand(terminal: Terminal, ticket: Ticket): Command {
     .action(async (gift: string, flags: CareFlags) => runTicket(terminal, ticket, gift, flags));
 }
 
+/** The most bytes that are read of a phone number. */
+const MAX_TYPED = 1_000;
+
 async function runTicket(terminal: Terminal, { name, check, run, done, already }: Ticket, gift: string, given: CareFlags): Promise<void> {
   const reason = neededReason(given.reason, name);
   check?.(given);
   const giftId = giftIdOf(gift);
   if (giftId === undefined) throw refusalInWords(new Refusal('gift_not_found'));
-  const flags = given.toPhone === '-' ? { ...given, toPhone: (await readStandardInput(terminal)).toString('utf8').trim() } : given;
+  const flags = given.toPhone === '-' ? { ...given, toPhone: (await readStandardInput(terminal, MAX_TYPED))?.toString('utf8') ?? '' } : given;
   const context = commandLineContext();
   const view = await withStores(terminal, async ({ events, models: { gifts, accounts }, config }) => {
     await refuseUnlessHashKeyFits(events, () => findHashKey(config));

@@ -1,10 +1,13 @@
 /** `gift import FILE`: brings a catalogue and accounts in (decisions 9, 11). */
-import { readFile } from 'node:fs/promises';
+import { constants } from 'node:buffer';
+import { createReadStream } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
 import { Command } from 'commander';
 import { currentTime } from '../clock.js';
-import { ImportFaultsError } from '../commands/import/faults.js';
+import { type ImportFault, ImportFaultsError } from '../commands/import/faults.js';
 import { type ImportReport, ImportInterruptedError, PRUNE_WITHOUT_YES, PruneNeedsYesError, importCatalogue } from '../commands/import/importCatalogue.js';
 import type { ImportChange } from '../commands/import/plan.js';
+import { repeatedNames } from '../commands/import/repeatedNames.js';
 import { loadConfig } from '../config.js';
 import { keyedHash } from '../domain/keyedHash.js';
 import { commandLineCaller } from './caller.js';
@@ -12,7 +15,7 @@ import { neededReason, reasonOf } from './exports.js';
 import { openImportLog } from './importLog.js';
 import { jsonLine, printable } from './output.js';
 import { progressBar } from './progress.js';
-import { CommandFailure, EXIT, readStandardInput, type Terminal, writeLines } from './terminal.js';
+import { CommandFailure, EXIT, readAtMost, readStandardInput, type Terminal, writeLines } from './terminal.js';
 
 interface ImportFlags {
   readonly prune?: true;
@@ -45,7 +48,7 @@ Examples:
 async function runImport(terminal: Terminal, file: string, flags: ImportFlags): Promise<void> {
   const prune = pruneOf(flags);
   const config = loadConfig(terminal.env);
-  const parsed = parse(file, await readText(terminal, file));
+  const { parsed, textFaults } = parse(file, await readText(terminal, file));
   const log = await openImportLog(terminal, config, flags.dryRun === true);
   const progress = progressBar(terminal.stderr, { doing: 'importing', unit: 'entries' });
   try {
@@ -55,6 +58,7 @@ async function runImport(terminal: Terminal, file: string, flags: ImportFlags): 
       signal: terminal.signal,
       onProgress: progress,
       prune,
+      textFaults,
       dryRun: flags.dryRun,
     });
     progress.clear();
@@ -79,8 +83,14 @@ function pruneOf({ prune, dryRun, reason, yes }: ImportFlags): { reason: string;
   return { reason: dryRun === undefined ? neededReason(reason, '--prune') : (reasonOf(reason) ?? ''), yes: yes === true };
 }
 
+/** The most bytes a file may have: no text of Node's is longer. */
+const MAX_BYTES = constants.MAX_STRING_LENGTH;
+
 async function readText(terminal: Terminal, file: string): Promise<string> {
-  const bytes = file === '-' ? await readStandardInput(terminal) : await readNamed(file);
+  const bytes = file === '-' ? await readStandardInput(terminal, MAX_BYTES) : await readNamed(terminal, file);
+  if (bytes === undefined) {
+    throw new CommandFailure(`${nameOf(file)} is larger than ${MAX_BYTES} bytes, which is the most an import may have: split it, leaving each array whole where entries are pruned`);
+  }
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
@@ -88,11 +98,15 @@ async function readText(terminal: Terminal, file: string): Promise<string> {
   }
 }
 
-async function readNamed(file: string): Promise<Buffer> {
+/** @returns `undefined` when it is too large. Only what comes through a pipe has to be read to know. */
+async function readNamed(terminal: Terminal, file: string): Promise<Buffer | undefined> {
   try {
-    return await readFile(file);
+    const found = await stat(file);
+    if (!found.isFile()) return await readAtMost(createReadStream(file), MAX_BYTES, terminal.signal);
+    return found.size > MAX_BYTES ? undefined : await readFile(file);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
+    if (code === undefined) throw error;
     throw new CommandFailure(`cannot read ${file}: ${code === 'ENOENT' ? 'there is no such file' : code}`);
   }
 }
@@ -100,15 +114,36 @@ async function readNamed(file: string): Promise<Buffer> {
 const nameOf = (file: string): string => (file === '-' ? 'standard input' : file);
 
 /** The engine's own message repeats what it read, which may be a password: only the place is told. */
-function parse(file: string, text: string): unknown {
+function parse(file: string, text: string): { parsed: unknown; textFaults: readonly ImportFault[] } {
   try {
-    return JSON.parse(text);
+    return { parsed: JSON.parse(text) as unknown, textFaults: repetitionsIn(text) };
   } catch (error) {
     const position = /at position (\d+)/.exec((error as Error).message)?.[1];
     if (position === undefined) throw new CommandFailure(`${nameOf(file)} is not JSON`);
-    const before = text.slice(0, Number(position)).split('\n');
-    throw new CommandFailure(`${nameOf(file)} is not JSON: see line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`);
+    throw new CommandFailure(`${nameOf(file)} is not JSON: see ${spotsIn(text)(Number(position))}`);
   }
+}
+
+/** Says where an offset is, as editors do. */
+function spotsIn(text: string): (offset: number) => string {
+  const lines = [0];
+  for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', end + 1)) lines.push(end + 1);
+  return (offset) => {
+    let [line, beyond] = [0, lines.length];
+    while (beyond - line > 1) {
+      const middle = (line + beyond) >>> 1;
+      if ((lines[middle] as number) <= offset) line = middle;
+      else beyond = middle;
+    }
+    return `line ${line + 1}, column ${offset - (lines[line] as number) + 1}`;
+  };
+}
+
+function repetitionsIn(text: string): ImportFault[] {
+  const repeated = repeatedNames(text);
+  if (repeated.length === 0) return [];
+  const spot = spotsIn(text);
+  return repeated.map(({ place, at, before }) => ({ place, fault: `stands there twice: see ${spot(before)} and ${spot(at)}` }));
 }
 
 /** Faults are messages; with `--json` they are the result. `begunIn`: the folder that had no log before, which may be all that is wrong with the file. */

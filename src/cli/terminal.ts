@@ -50,11 +50,21 @@ async function drained(out: Writable): Promise<void> {
   });
 }
 
-/** All of standard input. @throws CommandFailure when it is interrupted */
-export async function readStandardInput({ stdin, signal }: Terminal): Promise<Buffer> {
+/** All of standard input; `undefined` when it has more bytes than these. @throws CommandFailure when it is interrupted */
+export async function readStandardInput({ stdin, signal }: Terminal, maxBytes: number): Promise<Buffer | undefined> {
+  return readAtMost(stdin, maxBytes, signal);
+}
+
+/** All that a stream gives; `undefined` when it has more bytes than these, and then not all is read. @throws CommandFailure when it is interrupted; what the stream throws */
+export async function readAtMost(stream: Readable, maxBytes: number, signal: AbortSignal): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
+  let bytes = 0;
   try {
-    for await (const chunk of addAbortSignal(signal, stdin)) chunks.push(Buffer.from(chunk as Uint8Array));
+    for await (const chunk of addAbortSignal(signal, stream)) {
+      bytes += (chunk as Uint8Array).length;
+      if (bytes > maxBytes) return undefined;
+      chunks.push(Buffer.from(chunk as Uint8Array));
+    }
   } catch (error) {
     if (signal.aborted) throw new CommandFailure('interrupted before anything was read; nothing was done', EXIT.interrupted);
     throw error;

@@ -1,6 +1,7 @@
+import { constants } from 'node:buffer';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
@@ -43,6 +44,36 @@ test('what was imported goes to standard output, by array; nothing to standard e
   assert.equal(await gift(dir, ['import', file]), { code: 0, out: 'nothing changed; 16 unchanged\n', err: '' });
   const [first] = await eventsIn(dir);
   assert.match(first?.metadata.by.user ?? '', /^cli:[^@]+@.+$/);
+});
+
+test('a name that stands twice is refused with its place, beside what else is wrong, and nothing is imported', async ({ dir, file }) => {
+  writeFileSync(file, '{"users": [{"id": "u1", "username": "ann",\n  "password": "secret", "\\u0069d": "u2"}],\n "merchants": [{"id": "m1"}],\n "users": []}\n');
+  const { code, out, err } = await gift(dir, ['import', file, '--prune', '--reason', 'gone', '--yes']);
+  assert.equal([code, out], [1, '']);
+  assert.equal(err.split('\n').slice(0, 3), [
+    'users[0].id: stands there twice: see line 1, column 13 and line 2, column 25', 'users: stands there twice: see line 1, column 2 and line 4, column 2', 'merchants[0].name: is required',
+  ]);
+  assert.match(err, /file\.json has 3 faults; nothing was imported/);
+  assert.equal(await eventsIn(dir).catch(() => []), []);
+  const json = await gift(dir, ['import', file, '--json', '--dry-run']);
+  assert.equal(JSON.parse(json.out.split('\n')[1] ?? ''), { place: 'users', fault: 'stands there twice: see line 1, column 2 and line 4, column 2' });
+});
+
+test('a byte order mark in front is no part of the file', async ({ dir, file }) => {
+  writeFileSync(file, `\ufeff${JSON.stringify(wholeFile())}`);
+  assert.is((await gift(dir, ['import', file])).code, 0);
+});
+
+test('a file larger than a text can be is refused by its size, before it is read; so is standard input', async ({ dir, file }) => {
+  const limit = constants.MAX_STRING_LENGTH;
+  truncateSync(file, limit + 1);
+  const refused = (name: string): string => `gift: ${name} is larger than ${limit} bytes, which is the most an import may have: split it, leaving each array whole where entries are pruned\n`;
+  assert.equal(await gift(dir, ['import', file]), { code: 1, out: '', err: refused(file) });
+  const piece = Buffer.alloc(16_777_216, ' ');
+  const endless = Readable.from((function* () {
+    for (;;) yield piece;
+  })());
+  assert.equal(await gift(dir, ['import', '-'], { stdin: endless }), { code: 1, out: '', err: refused('standard input') });
 });
 
 test('a dry run where there is no log says so, and leaves neither log nor keys there or elsewhere', async ({ dir, file }) => {

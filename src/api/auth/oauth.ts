@@ -81,7 +81,7 @@ export function oauthRoutes(grants: Grants): Route[] {
       tag: 'Tokens',
       description: [
         '`client_credentials` logs an API client in (its id and secret in the body, or by HTTP Basic). `password` logs a user in, and needs the client\'s access token in the `Authorization` header.',
-        '`refresh_token` trades a refresh token for a new pair: each refresh token works once, and one that comes back later than 30 seconds after, or after its successor was used, ends the whole login.',
+        '`refresh_token` trades a refresh token for a new pair: each refresh token works once. One that comes back within 30 seconds, because its answer was lost or two were sent at once, gives another pair beside the first; later it ends the whole login.',
         'After 10 failures in a row for one username from one address, 100 for one username, or 100 from one address, within 15 minutes, further attempts get 429.',
       ].join('\n\n'),
       caller: 'none',

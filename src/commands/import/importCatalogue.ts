@@ -7,7 +7,7 @@ import type { KeyedHash } from '../../domain/keyedHash.js';
 import { type Appended, type Caller, ConflictError, type EventStore, type Position } from '../../ports/eventStore.js';
 import { type CommandContext, recordable } from '../context.js';
 import { checkEntries } from './checks.js';
-import { ImportFaultsError, faultCollector } from './faults.js';
+import { type ImportFault, ImportFaultsError, faultCollector } from './faults.js';
 import { underKnownIds } from './knownCodes.js';
 import { readLogState } from './logState.js';
 import { inParallel } from '../../async/inParallel.js';
@@ -39,6 +39,8 @@ export interface ImportOptions {
   readonly by: Caller;
   /** Retires what has gone from the arrays that stand in the file. `yes`: also more than 10 entries. */
   readonly prune?: { readonly reason: string; readonly yes: boolean } | undefined;
+  /** What is wrong with the file's text, to be told with the faults of what it says. */
+  readonly textFaults?: readonly ImportFault[] | undefined;
   /** Appends nothing; the report says what would be done. */
   readonly dryRun?: boolean | undefined;
   /** Ends the import between two appends. */
@@ -121,6 +123,7 @@ async function check(run: Run, parsed: unknown, known: SecretHashes): Promise<{ 
   const { deps, options } = run;
   const { prune, signal } = options;
   const faults = faultCollector();
+  for (const { place, fault } of options.textFaults ?? []) faults.addToFile(place, fault);
   const shaped = await checkShapes(parsed, faults);
   const log = await readLogState(deps.events, shaped.file, signal);
   const wanted = await underKnownIds(await wantedOf(shaped.file, deps.hash), log);

@@ -25,6 +25,11 @@ const ids = { type: 'array', items: id, maxItems: MAX_ITEMS };
 const text = (minLength: number, maxLength: number): object => ({
   type: 'string', minLength, maxLength, pattern: '^[^\\p{Cs}\\u0000]*$', description: 'must be well-formed text without NUL characters',
 });
+/** What is compared to the letter, or typed in: a blank at its end, such as the CR of a line in Windows, would make another one of it that looks the same. */
+const exact = (maxLength: number): object => ({
+  type: 'string', minLength: 1, maxLength, pattern: '^([^\\s\\p{Cc}\\p{Cf}\\p{Cs}]+( +[^\\s\\p{Cc}\\p{Cf}\\p{Cs}]+)*)?$',
+  description: 'must have no blanks at either end, and neither control characters nor invisible ones within',
+});
 const name = text(1, 200);
 const longText = text(0, 10_000);
 const imageUrl = { type: 'string', maxLength: 2_000, pattern: '^(https?://[^\\s\\p{Cc}\\p{Cs}]+)?$', description: 'must be an http or https address, or empty' };
@@ -48,7 +53,7 @@ const entry = (properties: Readonly<Record<string, object>>, optional: readonly 
 /** The schema of one entry of each array. */
 export const ENTRY_SCHEMAS: Readonly<Record<ArrayName, EntrySchema>> = {
   integrations: entry({ id, name }, []),
-  merchants: entry({ id, name, adjustment_codes: { type: 'array', items: text(1, 64), maxItems: 1_000 } }, ['adjustment_codes']),
+  merchants: entry({ id, name, adjustment_codes: { type: 'array', items: exact(64), maxItems: 1_000, uniqueItems: true } }, ['adjustment_codes']),
   brands: entry(
     {
       id, name, merchant_id: id, integration_id: id, consolidated: flag, consolidated_products: ids, description: longText, image_url: imageUrl, active: bool, visible_to: ids,
@@ -88,21 +93,21 @@ export const ENTRY_SCHEMAS: Readonly<Record<ArrayName, EntrySchema>> = {
       name: text(0, 200),
       locale: { type: 'string', pattern: '^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,4}$', description: 'must be a language tag such as en-GB' },
       phone_number: { type: 'string', maxLength: 40 },
-      device_tokens: { type: 'array', items: text(1, 4_096), maxItems: 100 },
+      device_tokens: { type: 'array', items: exact(4_096), maxItems: 100, uniqueItems: true },
       active: bool,
-      roles: { type: 'array', items: { enum: ['support', 'auditor'] } },
+      roles: { type: 'array', items: { enum: ['support', 'auditor'] }, uniqueItems: true },
       merchant_id: id,
-      permissions: { type: 'array', items: { enum: ['redeem', 'unredeem'] } },
+      permissions: { type: 'array', items: { enum: ['redeem', 'unredeem'] }, uniqueItems: true },
     },
     ['password', 'password_hash', 'name', 'locale', 'phone_number', 'device_tokens', 'active', 'roles', 'merchant_id', 'permissions'],
   ),
-  clients: entry({ id, secret: text(1, 1_024), secret_hash: argon2, name, active: bool, users: ids }, ['secret', 'secret_hash', 'active', 'users']),
+  clients: entry({ id, secret: exact(1_024), secret_hash: argon2, name, active: bool, users: ids }, ['secret', 'secret_hash', 'active', 'users']),
   payment_methods: entry(
     {
       reference: id,
       kind: { enum: ['card', 'wallet'] },
       users: ids,
-      customer: text(1, 64),
+      customer: exact(64),
       prepaid: bool,
       top_ups: {
         type: 'array',
@@ -112,5 +117,5 @@ export const ENTRY_SCHEMAS: Readonly<Record<ArrayName, EntrySchema>> = {
     },
     ['customer', 'prepaid', 'top_ups'],
   ),
-  voucher_codes: entry({ segment_id: id, code: text(1, 200), pin: text(1, 64) }, ['pin']),
+  voucher_codes: entry({ segment_id: id, code: exact(200), pin: exact(64) }, ['pin']),
 };

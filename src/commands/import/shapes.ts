@@ -88,7 +88,9 @@ export function idField(array: ArrayName): string {
 /** `/top_ups/0` and a missing `amount` are `.top_ups[0].amount`. */
 function pathOf(error: ErrorObject): string {
   const parts = error.instancePath.split('/').slice(1).map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`));
-  const params = error.params as { missingProperty?: string; additionalProperty?: string };
+  const params = error.params as { missingProperty?: string; additionalProperty?: string; i?: number; j?: number };
+  // Of two equal items, the second.
+  if (error.keyword === 'uniqueItems') parts.push(`[${Math.max(params.i ?? 0, params.j ?? 0)}]`);
   const field = params.missingProperty ?? params.additionalProperty;
   return parts.join('') + (field === undefined ? '' : `.${field.slice(0, 64)}`);
 }
@@ -118,6 +120,8 @@ function inWords({ keyword, params, parentSchema, message }: ErrorObject): strin
       return limit === 1 ? 'must not be empty' : `must have at least ${limit} characters`;
     case 'maxLength':
       return `must have at most ${limit} characters`;
+    case 'uniqueItems':
+      return 'stands in the list twice';
     case 'maxItems':
       return `must have at most ${limit} entries`;
     default:

@@ -66,6 +66,9 @@ const CASES: readonly (readonly [fault: string | readonly string[], change: (fil
   ['users[0].phone_number: is not a valid mobile phone number', (file) => void (file['users']![0]!['phone_number'] = '0123')],
   ['users[0].phone_number: is not a valid mobile phone number', (file) => void (file['users']![0]!['phone_number'] = '020 7946 0958')],
   ['users[0].phone_number: is not a valid mobile phone number', (file) => void (file['users']![0]!['phone_number'] = '+491512345678')],
+  ['users[0].device_tokens[1]: stands in the list twice', (file) => void (file['users']![0]!['device_tokens'] = ['t', 't'])],
+  ['users[0].roles[1]: stands in the list twice', (file) => void (file['users']![0]!['roles'] = ['auditor', 'auditor'])],
+  ['merchants[0].adjustment_codes[2]: stands in the list twice', (file) => void (file['merchants']![0]!['adjustment_codes'] = ['A', 'B', 'A'])],
   ['users[0].password: give one of password and password_hash', (file) => void (file['users']![0]!['password'] = 'both')],
   ['users[0].password: give one of password and password_hash', (file) => void delete file['users']![0]!['password_hash']],
   ...[['', 'must not be empty'], ['x'.repeat(1_025), 'must have at most 1024 characters']].flatMap(([secret, fault]) => [
@@ -112,7 +115,7 @@ const CASES: readonly (readonly [fault: string | readonly string[], change: (fil
   ['voucher_codes[0].code: must not be empty', (file) => void (file['voucher_codes']![0]!['code'] = '')],
   ['voucher_codes[1].code: is the same as voucher_codes[0].code', (file) => void (file['voucher_codes']![1]!['code'] = 'CODE-1')],
   ['categories: must be a list', (file) => void ((file as Record<string, unknown>)['categories'] = {})],
-  [['merchants[0].adjustment_codes: must have at most 1000 entries'], (file) => void (file['merchants']![0]!['adjustment_codes'] = Array.from({ length: 1001 }, String))],
+  [['merchants[0].adjustment_codes: must have at most 1000 entries'], (file) => void (file['merchants']![0]!['adjustment_codes'] = Array.from({ length: 1001 }, (_, index) => String(index)))],
   ['categories[0].products: must have at most 20000 entries', (file) => {
     const products = Array.from({ length: 20_001 }, (_, n) => ({ id: `x${n}`, brand_id: 'b1', name: 'X', sale_price: 1 }));
     file['products']!.push(...products);
@@ -130,6 +133,27 @@ for (const [fault, change] of CASES) {
     assert.equal(await faultsOf(fileWith(change)), [fault].flat());
   });
 }
+
+const EXACT = 'must have no blanks at either end, and neither control characters nor invisible ones within';
+
+test('what is compared to the letter has no blanks around it, and nothing invisible in it', async () => {
+  const fields = [
+    ['voucher_codes', 'code', 'voucher_codes[0].code'], ['voucher_codes', 'pin', 'voucher_codes[0].pin'], ['clients', 'secret', 'clients[0].secret'],
+    ['payment_methods', 'customer', 'payment_methods[0].customer'], ['merchants', 'adjustment_codes', 'merchants[0].adjustment_codes[0]'], ['users', 'device_tokens', 'users[0].device_tokens[0]'],
+  ] as const;
+  for (const [array, field, place] of fields) {
+    for (const value of ['ABC\r', 'ABC ', ' ABC', 'ABC\n', 'A\tBC', 'ABC\u00a0', '\ufeffABC', 'A\u200bBC', 'ABC\u202c', `A${' '.repeat(50)}`]) {
+      const file: AnyFile = wholeFile();
+      const entry = file[array]![0]!;
+      delete entry['secret_hash'];
+      entry[field] = field.endsWith('s') ? [value] : value;
+      assert.equal(await faultsOf(file), [`${place}: ${EXACT}`], `${place} ${JSON.stringify(value)}`);
+    }
+  }
+  const file = wholeFile();
+  file['voucher_codes']![0]!['code'] = 'AB CD  EF-é';
+  await importInto(memoryEvents(), file);
+});
 
 test('hashes of other systems are taken as they are', async () => {
   for (const parameters of ['m=8,t=1,p=1', 'm=65536,t=3,p=4', 'm=262144,t=4,p=1', 'm=4096,t=3,p=255']) {
