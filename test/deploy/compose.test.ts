@@ -31,6 +31,8 @@ interface ComposeService {
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
   readonly healthcheck?: { readonly test: readonly string[] };
   readonly ports?: readonly string[];
+  readonly mem_limit?: string;
+  readonly logging?: { readonly driver: string; readonly options: Readonly<Record<string, string>> };
   readonly env_file?: readonly { readonly path: string; readonly required: boolean }[];
 }
 
@@ -59,10 +61,18 @@ function knownSettings(): Set<string> {
   return new Set([...code.matchAll(/'([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*)'/g)].map(([, name]) => name!));
 }
 
-/** Options of EventStoreDB 24.10 as environment variables: https://docs.kurrent.io/server/v24.10/configuration/. One it does not know ends it at its start. */
+/**
+ * Options of EventStoreDB 24.10 as environment variables: those of `ClusterVNodeOptions` in its source, 24.10.14. One it does not know ends it at its start. That its manual calls one
+ * EVENTSTORE_LOG_RETENTION_COUNT (https://docs.kurrent.io/server/v24.10/diagnostics/logs.html) is a mistake of the manual.
+ */
 const EVENTSTORE_OPTIONS = [
-  'CLUSTER_SIZE', 'DISCOVER_VIA_DNS', 'GOSSIP_SEED', 'INSECURE', 'NODE_HOST_ADVERTISE_AS', 'NODE_PORT', 'REPLICATION_HOST_ADVERTISE_AS', 'REPLICATION_PORT', 'RUN_PROJECTIONS', 'TELEMETRY_OPTOUT',
+  'CHUNKS_CACHE_SIZE', 'CLUSTER_SIZE', 'DISCOVER_VIA_DNS', 'GOSSIP_SEED', 'INSECURE', 'LOG_FILE_RETENTION_COUNT', 'LOG_FILE_SIZE', 'MAX_MEM_TABLE_SIZE', 'NODE_HOST_ADVERTISE_AS', 'NODE_PORT',
+  'REPLICATION_HOST_ADVERTISE_AS', 'REPLICATION_PORT', 'RUN_PROJECTIONS', 'STREAM_INFO_CACHE_CAPACITY', 'TELEMETRY_OPTOUT',
 ].map((name) => `EVENTSTORE_${name}`);
+/** What each engine is told by its environment; GOMEMLIMIT: https://pkg.go.dev/runtime. */
+const ENGINE_OPTIONS: Readonly<Record<string, readonly string[]>> = { eventstore: EVENTSTORE_OPTIONS, mongodb: [], nats: ['GOMEMLIMIT'] };
+/** Node's own, beside the service's settings: https://nodejs.org/api/cli.html. */
+const NODE_SETTINGS = ['NODE_OPTIONS'];
 /** Where each image keeps what must outlive its container. */
 const KEPT: Readonly<Record<string, readonly string[]>> = { eventstore: ['/var/lib/eventstore', '/var/log/eventstore'], mongodb: ['/data/configdb', '/data/db'], nats: [] };
 
@@ -73,7 +83,7 @@ for (const file of FILES) {
     const known = knownSettings();
     for (const [name, service] of ours(parsed)) {
       const env = environmentOf(service);
-      for (const setting of Object.keys(env)) assert.ok(known.has(setting), `${name}: ${setting} is no setting`);
+      for (const setting of Object.keys(env)) assert.ok(known.has(setting) || NODE_SETTINGS.includes(setting), `${name}: ${setting} is no setting`);
       const config = loadConfig({ ...env, TOKEN_KEY: 'k'.repeat(43), HASH_KEY: 'h'.repeat(43) });
       assert.equal([config.host, config.metricsPort, [...config.roles]], ['0.0.0.0', 9090, [name]]);
       assert.ok(config.eventStoreUrl !== undefined && config.mongodbUrl !== undefined && config.natsUrl !== undefined);
@@ -117,10 +127,54 @@ for (const file of FILES) {
         assert.ok(volume in parsed.volumes, volume);
         volumes.push(volume);
       }
-      for (const setting of Object.keys(service.environment ?? {})) assert.ok(EVENTSTORE_OPTIONS.includes(setting), `${name}: ${setting}`);
+      for (const setting of Object.keys(service.environment ?? {})) assert.ok(ENGINE_OPTIONS[engine]!.includes(setting), `${name}: ${setting}`);
     }
     assert.is(new Set(volumes).size, volumes.length, 'no volume is of two engines');
     assert.equal([...volumes, 'keys'].toSorted(), Object.keys(parsed.volumes).toSorted());
+  });
+}
+
+const MB = 1_048_576;
+/** Of a container's limit, .NET takes so much for its heap when nothing else is said: https://learn.microsoft.com/dotnet/core/runtime-config/garbage-collector. */
+const DOTNET_HEAP = 0.75;
+
+/** Bytes that compose reads in `1g`, `1536m` (https://docs.docker.com/reference/compose-file/extension/#specifying-byte-values). */
+function bytesOf(value: string | undefined): number {
+  const [, number, unit] = /^(\d+)(m|g)$/.exec(value ?? '') ?? [];
+  if (number === undefined) throw new Error(`no size: ${value}`);
+  return Number(number) * (unit === 'g' ? 1_024 : 1) * MB;
+}
+
+for (const file of FILES) {
+  test(`${file}: every container has a limit of memory and a log that ends, and what it keeps in memory fits`, () => {
+    const parsed = compose(file);
+    for (const [name, { mem_limit, logging }] of Object.entries(parsed.services)) {
+      assert.ok(bytesOf(mem_limit) >= 256 * MB, name);
+      assert.equal(logging, { driver: 'json-file', options: { 'max-size': '10m', 'max-file': '5' } }, name);
+    }
+    for (const [name, service] of ours(parsed)) {
+      const heap = Number(/^--max-old-space-size=(\d+)$/.exec(service.environment!['NODE_OPTIONS']!)?.[1]);
+      // The rest holds the young generation, buffers, TLS and argon2's 19 MB a login.
+      assert.ok(heap >= 256 && heap * MB <= 0.7 * bytesOf(service.mem_limit), `${name}: ${heap} MB`);
+    }
+    for (const [name, { mem_limit, environment, command }] of engines(parsed)) {
+      const limit = bytesOf(mem_limit);
+      if (name.startsWith('eventstore')) {
+        const of = (option: string): number => Number(environment![`EVENTSTORE_${option}`]);
+        assert.ok(of('CHUNKS_CACHE_SIZE') + DOTNET_HEAP * limit <= limit, `${name}: caches beside the heap`);
+        // Two chunks with their headers and footers.
+        assert.is(of('CHUNKS_CACHE_SIZE'), 2 * (256 * MB + 2 * 128));
+        assert.ok(of('STREAM_INFO_CACHE_CAPACITY') >= 100_000 && of('MAX_MEM_TABLE_SIZE') >= 100_000, name);
+        assert.ok(of('LOG_FILE_SIZE') * of('LOG_FILE_RETENTION_COUNT') <= 1_024 * MB, `${name}: its own logs`);
+      } else if (name.startsWith('mongodb')) {
+        const cache = Number(command![command!.indexOf('--wiredTigerCacheSizeGB') + 1]) * 1_024 * MB;
+        // mongod takes no less than 0.25.
+        assert.ok(cache >= 256 * MB && cache <= limit / 2, `${name}: ${cache}`);
+      } else {
+        const [, goal] = /^(\d+)MiB$/.exec(environment!['GOMEMLIMIT']!) ?? [];
+        assert.ok(Number(goal) * MB < 0.9 * limit, `${name}: ${goal}`);
+      }
+    }
   });
 }
 

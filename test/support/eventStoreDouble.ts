@@ -13,7 +13,7 @@ import type { IServerFeaturesServer } from '@eventstore/db-client/generated/serv
 import featuresPb from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import shared from '@eventstore/db-client/generated/shared_pb.js';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { Server, ServerCredentials, status } from '@grpc/grpc-js';
 import type { DoubleLog } from './eventStoreDoubleLog.js';
 import { openDoubleLog } from './eventStoreDoubleLog.js';
 import type { DoubleStreams, Switches } from './eventStoreDoubleStreams.js';
@@ -47,7 +47,7 @@ export async function startEventStoreDouble({ version = '23.10.7', clusterOf }: 
   const dir = mkdtempSync(join(tmpdir(), 'gift-double-'));
   const log = clusterOf?.log ?? (await openDoubleLog(dir));
   if (clusterOf === undefined) await log.append('$$$scavenges', [{ id: crypto.randomUUID(), type: '$metadata', contentType: 'application/json', data: Buffer.from('{"$maxAge":2592000}'), metadata: Buffer.alloc(0) }], 'any');
-  const switches: Switches = { appends: [], leader: undefined, refuse: undefined, deaf: false, checkpoints: [ODD_CHECKPOINT], maxAppendBytes: 1_048_576 };
+  const switches: Switches = { appends: [], leader: undefined, refuse: undefined, deaf: false, checkpoints: [ODD_CHECKPOINT], version, maxAppendBytes: 1_048_576 };
   let cut = (): void => undefined;
   const streams = doubleStreams(log, switches, () => cut());
   const server = new Server({ 'grpc.max_receive_message_length': 17_000_000, 'grpc.max_concurrent_streams': 100 });
@@ -58,7 +58,8 @@ export async function startEventStoreDouble({ version = '23.10.7', clusterOf }: 
         const [, service, method] = path.split('/');
         return new featuresPb.SupportedMethod().setServiceName(service!).setMethodName(method!.toLowerCase()).setFeaturesList([]);
       });
-      callback(null, new featuresPb.SupportedMethods().setEventStoreServerVersion(version).setMethodsList(methods));
+      if (switches.version === undefined) callback({ code: status.UNIMPLEMENTED, details: 'Unknown service event_store.client.server_features' });
+      else callback(null, new featuresPb.SupportedMethods().setEventStoreServerVersion(switches.version).setMethodsList(methods));
     },
   } as IServerFeaturesServer);
   const inner = await new Promise<number>((resolve, reject) => {

@@ -45,6 +45,8 @@ export interface Switches {
    * The default is what EventStoreDB 24.10.0 to 24.10.4 says (upstream PR 4892).
    */
   checkpoints: readonly string[];
+  /** What it says of its version; `undefined`: it does not know the question. */
+  version: string | undefined;
   /** The least bytes that an append may not have. */
   maxAppendBytes: number;
 }

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LogSealedError } from '../../ports/eventStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { AccessRefusedError } from './failures.js';
+import { AccessRefusedError, UnsafeServerError } from './failures.js';
 
 /**
  * For how long tries may begin after the first, in ms. An election or a restart may fit in; longer where it isn't known what became of an append: the server
@@ -11,6 +11,9 @@ import { AccessRefusedError } from './failures.js';
 const RETRY_MS = { undone: 2_000, unknown: 5_000 };
 /** Pauses between tries, in ms. */
 const PAUSE = { first: 25, most: 500 };
+
+/** What no further try within this time would change. */
+const LASTING = [AccessRefusedError, LogSealedError, UnsafeServerError] as const;
 
 /** Pauses that grow, each at random between half and all of its length, so that many do not come back at once. */
 export function pauses({ first, most }: { first: number; most: number }): () => number {
@@ -37,7 +40,7 @@ export async function withRetries<T>(attempt: () => Promise<T>, over: () => bool
       if (!(error instanceof UnavailableError)) throw error;
       unknown ||= error.outcomeUnknown;
       const ms = pause();
-      if (error instanceof AccessRefusedError || error instanceof LogSealedError || over() || performance.now() + ms - since > (unknown ? RETRY_MS.unknown : RETRY_MS.undone)) {
+      if (LASTING.some((lasting) => error instanceof lasting) || over() || performance.now() + ms - since > (unknown ? RETRY_MS.unknown : RETRY_MS.undone)) {
         throw unknown === error.outcomeUnknown ? error : new UnavailableError(error.message, { outcomeUnknown: unknown, cause: error });
       }
       await sleep(ms);

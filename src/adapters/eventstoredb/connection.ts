@@ -3,6 +3,8 @@ import { EventStoreDBClient } from '@eventstore/db-client';
 import streams from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
 import type { CallOptions, Channel, ClientDuplexStream, ClientReadableStream, Metadata } from '@grpc/grpc-js';
+import { failureOf, isDeadline } from './failures.js';
+import type { Vetting } from './version.js';
 
 /** A call to the server that can be heard and given up. */
 export type Call = ClientReadableStream<unknown> | ClientDuplexStream<unknown, unknown>;
@@ -14,11 +16,10 @@ export type Call = ClientReadableStream<unknown> | ClientDuplexStream<unknown, u
  * its buffer; readAll drops its filter.
  */
 interface Inside {
-  GRPCStreamCreator<T extends Call>(service: typeof streams.StreamsClient, name: string, start: (client: StreamsClient) => T): () => Promise<T>;
+  GRPCStreamCreator<T extends Call>(service: typeof streams.StreamsClient, name: string, start: (client: StreamsClient) => Promise<T>): () => Promise<T>;
   callArguments(options: { requiresLeader: boolean }, call: { deadline: number }): [Metadata, CallOptions];
   handleError: (client: unknown, error: Error) => Promise<void>;
   getChannel(): Promise<Channel>;
-  readonly capabilities: Promise<{ readonly serverVersion: string }>;
   dispose(): Promise<void>;
 }
 
@@ -28,14 +29,19 @@ export interface ConnectionOptions {
   readonly url: string;
   /** Sets this connection apart: the client's library lets connections with equal settings share one socket, and so its 100 calls. */
   readonly ordinal: number;
+  /** Looks at the server before it is asked for anything. */
+  readonly vetting: Vetting;
+  /** How long the server may take to tell its version, in ms. */
+  readonly timeoutMs: number;
 }
 
 /** The connection. Calls made over it go to the leader: elsewhere an append that was just answered might not be seen yet. */
 export interface Connection {
-  /** Starts a call. What it throws, and what the call meets, is the client library's: see `failureOf`. */
+  /**
+   * Starts a call, on a server that is one of those used. What it throws, and what the call meets, is the client library's: see `failureOf`.
+   * @throws UnsafeServerError for a server of a version that is refused
+   */
   call<T extends Call>(start: (client: StreamsClient, metadata: Metadata, options: CallOptions) => T): Promise<Heard<T>>;
-  /** The server's version. */
-  version(): Promise<string>;
   /** Ends the calls that run and frees the socket. */
   close(): Promise<void>;
 }
@@ -58,7 +64,7 @@ const KEEP_ALIVE_ANSWER_MS = 3_000;
 const RENEWALS = 100;
 
 /** Makes no connection yet: the first call does. @throws Error (the client's) when the address can't be read. */
-export function openConnection({ url, ordinal }: ConnectionOptions): Connection {
+export function openConnection({ url, ordinal, vetting, timeoutMs }: ConnectionOptions): Connection {
   let generation = 0;
   let heardAt = 0;
   let client = connect();
@@ -77,25 +83,37 @@ export function openConnection({ url, ordinal }: ConnectionOptions): Connection 
     channel?.close();
   }
 
+  /** Gives up a connection over which nothing came since. */
+  function renew(used: Inside, since: number): void {
+    if (used !== client || heardAt > since) return;
+    client = connect();
+    void end(used);
+  }
+
+  /** Nothing was asked of the server but its version when this fails. */
+  async function vet(used: Inside, service: StreamsClient): Promise<void> {
+    const since = performance.now();
+    try {
+      await vetting.vet(service.getChannel() as Channel, used.callArguments({ requiresLeader: false }, { deadline: Date.now() + timeoutMs }));
+    } catch (error) {
+      if (isDeadline(error)) renew(used, since);
+      void used.handleError(service, error as Error);
+      throw failureOf(error, {});
+    }
+  }
+
   return {
     async call(start) {
       const used = client;
-      const call = await used.GRPCStreamCreator(streams.StreamsClient, 'call', (service) =>
-        start(service, ...used.callArguments({ requiresLeader: true }, { deadline: Number.POSITIVE_INFINITY })),
-      )();
+      const call = await used.GRPCStreamCreator(streams.StreamsClient, 'call', async (service) => {
+        await vet(used, service);
+        return start(service, ...used.callArguments({ requiresLeader: true }, { deadline: Number.POSITIVE_INFINITY }));
+      })();
       call.on('data', () => {
         heardAt = performance.now();
       });
-      return {
-        call,
-        silent(since) {
-          if (used !== client || heardAt > since) return;
-          client = connect();
-          void end(used);
-        },
-      };
+      return { call, silent: (since) => renew(used, since) };
     },
-    version: async () => (await client.capabilities).serverVersion,
     close: async () => end(client),
   };
 }

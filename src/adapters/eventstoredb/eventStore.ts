@@ -1,4 +1,4 @@
-/** The event store of several machines: EventStoreDB, 23.10 or later. */
+/** The event store of several machines: EventStoreDB or KurrentDB, 23.10 or later. */
 import type { Logger } from 'pino';
 import type { EventStore, NewEvent } from '../../ports/eventStore.js';
 import { EventTooLargeError, MAX_APPEND_BYTES } from '../../ports/eventStore.js';
@@ -9,7 +9,7 @@ import { openAppender } from './batchAppend.js';
 import type { FeedSource } from './feed.js';
 import { feed } from './feed.js';
 import { establishLog, EventStoreDbError } from './log.js';
-import type { Pool } from './pool.js';
+import type { Pool, PoolOptions } from './pool.js';
 import { appendGroups } from './inOrder.js';
 import { openPool } from './pool.js';
 import { openReads } from './reads.js';
@@ -33,10 +33,18 @@ const TIMEOUT_MS = 5_000;
 
 /**
  * Opens the log of an EventStoreDB, or begins a new one there. Reads and appends that fail are tried again for some seconds; followers for ever.
- * @throws EventStoreDbError when the address can't be read, access is refused or the server is too old; UnavailableError when it does not answer.
+ * @throws EventStoreDbError when the address can't be read, access is refused or the server's version is; UnavailableError when it does not answer.
  */
 export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: EventStoreDbOptions): Promise<EventStore> {
-  const pool = poolOf(url);
+  let warned = false;
+  const pool = poolOf({
+    url,
+    timeoutMs,
+    onUnknownVersion() {
+      if (!warned) logger?.warn('EventStoreDB does not say its version: see to it that it is one of those that docs/deployment.md lists');
+      warned = true;
+    },
+  });
   const reads = openReads(pool.main, timeoutMs);
   const appender = openAppender(pool.main, timeoutMs);
   const seal = openSeal({ appender, reads }, timeoutMs);
@@ -84,7 +92,7 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
 
   let logId: string;
   try {
-    logId = await establishLog({ appender, reads, version: pool.main.version, timeoutMs });
+    logId = await establishLog({ appender, reads });
   } catch (error) {
     await close();
     throw error;
@@ -138,11 +146,11 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
 }
 
 /** @throws EventStoreDbError */
-function poolOf(url: string): Pool {
+function poolOf(options: PoolOptions): Pool {
   try {
-    return openPool(url);
+    return openPool(options);
   } catch (error) {
-    throw new EventStoreDbError(`the address of EventStoreDB can't be used (esdb://HOST:PORT, with ?tls=false for a server without TLS): ${withoutSecrets(error, url)}`);
+    throw new EventStoreDbError(`the address of EventStoreDB can't be used (esdb://HOST:PORT, with ?tls=false for a server without TLS): ${withoutSecrets(error, options.url)}`);
   }
 }
 

@@ -2,7 +2,7 @@
 import { UnavailableError } from '../../ports/unavailable.js';
 
 /** gRPC's codes, as far as they are told apart. */
-const CODE = { invalidArgument: 3, permissionDenied: 7, aborted: 10, unavailable: 14, unauthenticated: 16 };
+const CODE = { invalidArgument: 3, deadlineExceeded: 4, permissionDenied: 7, aborted: 10, unavailable: 14, unauthenticated: 16 };
 
 /** The fields of a gRPC error; the library's own classes are not relied on, since an append fails with one and a read with another. */
 interface GrpcError {
@@ -14,6 +14,13 @@ interface GrpcError {
 /** The server refuses who we are. */
 export class AccessRefusedError extends UnavailableError {}
 
+/** The server is of a version that is refused; `message` names the one to take. It is asked again with each call: it may be replaced while the service runs. */
+export class UnsafeServerError extends UnavailableError {
+  constructor(message: string) {
+    super(message, { told: 'is of a version that is refused (the log says which to take)' });
+  }
+}
+
 /** A live subscription was ended by the server since its reader was slower than the appends: subscribe again. */
 export class TooSlowError extends UnavailableError {}
 
@@ -22,6 +29,11 @@ export class StreamDeletedError extends Error {
   constructor(stream: string) {
     super(`stream ${stream} was deleted in EventStoreDB`);
   }
+}
+
+/** True for a call that ended by its deadline: the server is silent. */
+export function isDeadline(error: unknown): boolean {
+  return (error as GrpcError | undefined)?.code === CODE.deadlineExceeded;
 }
 
 /** How an error is to be told. */

@@ -1,39 +1,25 @@
 /** The log's id: an event in a stream of its own, written once. */
 import { randomUUID } from 'node:crypto';
-import { UnavailableError } from '../../ports/unavailable.js';
-import { within } from '../../async/within.js';
 import type { AppendTarget } from './appends.js';
 import { withRetries } from './attempts.js';
-import { AccessRefusedError, failureOf } from './failures.js';
+import { AccessRefusedError, UnsafeServerError } from './failures.js';
 import { LOG_STREAM } from './filters.js';
 import { encode } from './records.js';
-
-/** The first version that says when a subscription has caught up. */
-const LEAST_VERSION = [23, 10] as const;
 
 /** This EventStoreDB can't be used as it was named; `message` says what to change. */
 export class EventStoreDbError extends Error {
   override readonly name = 'EventStoreDbError';
 }
 
-/** What `establishLog` needs. */
-export interface LogOptions extends AppendTarget {
-  /** Asks for the server's version. */
-  readonly version: () => Promise<string>;
-  readonly timeoutMs: number;
-}
-
 /**
  * The id of the server's log; one is given to a log that has none. Of several that do so at once one wins.
- * @throws EventStoreDbError when the server is too old or refuses access; UnavailableError when it does not answer.
+ * @throws EventStoreDbError when the server is of a version that is refused, or refuses access; UnavailableError when it does not answer.
  */
-export async function establishLog({ version, timeoutMs, appender, reads }: LogOptions): Promise<string> {
-  const over = (): boolean => false;
+export async function establishLog({ appender, reads }: AppendTarget): Promise<string> {
   try {
-    refuseWhenOld(await withRetries(async () => askedVersion(version, timeoutMs), over));
-    return await withRetries(async () => (await logIdOf(reads)) ?? begin(), over);
+    return await withRetries(async () => (await logIdOf(reads)) ?? begin(), () => false);
   } catch (error) {
-    if (error instanceof AccessRefusedError) throw new EventStoreDbError(error.message, { cause: error });
+    if (error instanceof AccessRefusedError || error instanceof UnsafeServerError) throw new EventStoreDbError(error.message, { cause: error });
     throw error;
   }
 
@@ -50,22 +36,4 @@ export async function establishLog({ version, timeoutMs, appender, reads }: LogO
 async function logIdOf(reads: AppendTarget['reads']): Promise<string | undefined> {
   const [first] = await reads.stream(LOG_STREAM, 0, 1);
   return (first?.data as { logId?: string } | undefined)?.logId;
-}
-
-/** A server that is built from source may not know its version: then nothing is to be said against it. */
-function refuseWhenOld(version: string): void {
-  const [major, minor] = version.split('.').map(Number);
-  if (major === undefined || minor === undefined || Number.isNaN(major)) return;
-  if (major > LEAST_VERSION[0] || (major === LEAST_VERSION[0] && minor >= LEAST_VERSION[1])) return;
-  throw new EventStoreDbError(`EventStoreDB ${version} is too old: use ${LEAST_VERSION.join('.')} or later`);
-}
-
-async function askedVersion(version: LogOptions['version'], ms: number): Promise<string> {
-  try {
-    return await within(version(), ms, () => {
-      throw new UnavailableError(`EventStoreDB did not answer within ${ms} ms`);
-    });
-  } catch (error) {
-    throw failureOf(error, {});
-  }
 }

@@ -1,0 +1,96 @@
+/** Which servers are used: each is asked for its version before anything else is asked over a connection to it. */
+import features from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
+import type { SupportedMethods } from '@eventstore/db-client/generated/serverfeatures_pb.js';
+import shared from '@eventstore/db-client/generated/shared_pb.js';
+import type { CallOptions, Channel, Metadata } from '@grpc/grpc-js';
+import { connectivityState } from '@grpc/grpc-js';
+import { UnsafeServerError } from './failures.js';
+
+type Version = readonly [major: number, minor: number, patch: number];
+
+/** The first version that says when a subscription has caught up. */
+const LEAST: Version = [23, 10, 0];
+
+/**
+ * Versions that may tell a reader of a filtered log to go on behind events that it has not seen. The first kind sends a checkpoint that no event can have
+ * (kurrent-io/KurrentDB, pull request 4892), the second that of an event not yet looked at (issue 4970).
+ */
+const FAULTY: readonly { readonly from: Version; readonly mended: Version }[] = [
+  { from: [24, 2, 0], mended: [24, 10, 5] },
+  { from: [25, 0, 0], mended: [25, 0, 1] },
+];
+
+/** gRPC's code for a call that the server does not know. */
+const UNIMPLEMENTED = 12;
+
+/**
+ * Refuses a server that loses events, or is too old.
+ * @param said The server's version as it says it; a server built from source may say none, or 0.0.0.
+ * @returns false where it does not say which version it is: then nothing is known against it.
+ * @throws UnsafeServerError naming the version to take
+ */
+export function refuseUnsafe(said: string): boolean {
+  const parts = /^(\d+)\.(\d+)(?:\.(\d+))?/.exec(said.trim());
+  if (parts === null || Number(parts[1]) === 0) return false;
+  const version: Version = [Number(parts[1]), Number(parts[2]), Number(parts[3] ?? 0)];
+  const name = version[0] < 25 ? 'EventStoreDB' : 'KurrentDB';
+  if (before(version, LEAST)) throw new UnsafeServerError(`${name} ${said} is too old: use ${LEAST[0]}.${LEAST[1]} or later`);
+  const fault = FAULTY.find(({ from, mended }) => !before(version, from) && before(version, mended));
+  if (fault === undefined) return true;
+  throw new UnsafeServerError(`${name} ${said} is refused, since readers of its log may miss events: use ${fault.mended.join('.')} or later`);
+}
+
+function before(one: Version, other: Version): boolean {
+  const place = one.findIndex((part, index) => part !== other[index]);
+  return place !== -1 && one[place]! < other[place]!;
+}
+
+/** Looks at the server behind a channel, once for each of its connections. */
+export interface Vetting {
+  /**
+   * Settles once the server is known to be one that is used.
+   * @param call Credentials and deadline of the question.
+   * @throws UnsafeServerError; gRPC's own error when the server does not answer
+   */
+  vet(channel: Channel, call: [Metadata, CallOptions]): Promise<void>;
+}
+
+/** @param onUnknown Told of a server that does not say its version. */
+export function openVetting(onUnknown: () => void): Vetting {
+  const vetted = new WeakMap<Channel, Promise<void>>();
+
+  async function look(channel: Channel, call: [Metadata, CallOptions]): Promise<void> {
+    if (!refuseUnsafe(await askedVersion(channel, call))) onUnknown();
+  }
+
+  return {
+    async vet(channel, call) {
+      let looked = vetted.get(channel);
+      if (looked === undefined) {
+        looked = look(channel, call);
+        vetted.set(channel, looked);
+        const forget = (): void => void vetted.delete(channel);
+        // A channel may connect anew by itself, perhaps to a server that was replaced meanwhile.
+        looked.then(() => whenLost(channel, forget), forget);
+      }
+      await looked;
+    },
+  };
+}
+
+/** Calls `then` once the connection that the channel has now is gone. */
+function whenLost(channel: Channel, then: () => void): void {
+  if (channel.getConnectivityState(false) === connectivityState.READY) channel.watchConnectivityState(connectivityState.READY, Number.POSITIVE_INFINITY, then);
+  else then();
+}
+
+async function askedVersion(channel: Channel, [metadata, options]: [Metadata, CallOptions]): Promise<string> {
+  const client = new features.ServerFeaturesClient('', null as never, { channelOverride: channel });
+  return new Promise((resolve, reject) => {
+    client.getSupportedMethods(new shared.Empty(), metadata, options, (error, answer: SupportedMethods | undefined) => {
+      if (error === null) resolve(answer!.getEventStoreServerVersion());
+      else if (error.code === UNIMPLEMENTED) resolve('');
+      else reject(error);
+    });
+  });
+}
