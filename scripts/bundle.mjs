@@ -28,7 +28,6 @@ const PACKAGES = new Set([
   '@mapbox/tilebelt',
   'ajv',
   'ajv-formats',
-  'content-type',
   'escape-html',
   'find-my-way',
   'ipaddr.js',
@@ -40,7 +39,6 @@ const PACKAGES = new Set([
   'minisearch',
   'prom-client',
   'rate-limiter-flexible',
-  'secure-json-parse',
   'supercluster',
 ]);
 

@@ -1,13 +1,12 @@
 /** Reads a request's body: its type (415), its size (413), its syntax (400), in this order (decisions 1). */
 import type { IncomingMessage } from 'node:http';
 import { parse as parseForm } from 'node:querystring';
-import { promisify } from 'node:util';
+import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
-import { type ParsedMediaType, parse as parseMediaType } from 'content-type';
 import type { Context } from 'koa';
-import { parse as parseJson } from 'secure-json-parse';
 import { CallerLeftError } from './callerLeft.js';
 import { HttpError } from './errors.js';
+import { refuseMalformedParameters } from './query.js';
 
 /** The most bytes a body may have, before and after decompression. */
 const LIMIT_BYTES = 1_048_576;
@@ -30,8 +29,8 @@ export interface BodyRules {
 }
 
 /**
- * The parsed body; `undefined` where it is optional and absent. It may be any JSON value.
- * @throws HttpError `unsupported_content_type`, `request_too_large`, `malformed_json`; CallerLeftError when it breaks off
+ * The parsed body; `undefined` where it is optional and absent. It may be any JSON value, with fields of any name (`__proto__` is one of its own): the schema refuses them.
+ * @throws HttpError `unsupported_content_type`, `request_too_large`, `malformed_json`, `schema` (a form that is no Unicode text); CallerLeftError when it breaks off
  */
 export async function readBody({ req }: Context, rules: BodyRules): Promise<unknown> {
   if (rules.optional && (!announcesBody(req) || (await isEmpty(req)))) return undefined;
@@ -39,13 +38,16 @@ export async function readBody({ req }: Context, rules: BodyRules): Promise<unkn
   if (type !== JSON_TYPE && !(rules.form && type === FORM_TYPE)) throw new HttpError('unsupported_content_type');
   const decompress = decompressorOf(req);
   const bytes = await receive(req);
+  let text: string;
   try {
-    const text = utf8.decode(decompress === undefined ? bytes : await decompress(bytes, { maxOutputLength: LIMIT_BYTES }));
-    // Forms are flat (RFC 6749 B), and one without fields is one: which of them is missing is for the schema to say.
-    return type === FORM_TYPE ? parseForm(text) : (parseJson(text, null, { protoAction: 'error', constructorAction: 'ignore' }) as unknown);
+    text = utf8.decode(decompress === undefined ? bytes : await decompress(bytes, { maxOutputLength: LIMIT_BYTES }));
+    if (type === JSON_TYPE) return JSON.parse(text) as unknown;
   } catch (error) {
     throw new HttpError((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'request_too_large' : 'malformed_json');
   }
+  refuseMalformedParameters(text);
+  // Forms are flat (RFC 6749 B), and one without fields is one: which of them is missing is for the schema to say.
+  return parseForm(text);
 }
 
 /**
@@ -80,17 +82,20 @@ async function isEmpty(request: IncomingMessage): Promise<boolean> {
   });
 }
 
-/** The media type, in lower case. @throws HttpError `unsupported_content_type` for none, one that can't be read, and another charset than UTF-8 */
+/**
+ * The media type, in lower case. Parameters may be empty, and have tabs around them (RFC 9110 5.6.6).
+ * @throws HttpError `unsupported_content_type` for none, one that can't be read, and another charset than UTF-8
+ */
 function typeOf({ headers }: IncomingMessage): string {
-  let media: ParsedMediaType;
+  let media: MIMEType;
   try {
-    media = parseMediaType(headers['content-type'] ?? '');
+    media = new MIMEType(headers['content-type'] ?? '');
   } catch {
     throw new HttpError('unsupported_content_type');
   }
-  const charset = (media.parameters['charset'] ?? 'utf-8').toLowerCase();
+  const charset = (media.params.get('charset') ?? 'utf-8').toLowerCase();
   if (charset !== 'utf-8' && charset !== 'utf8') throw new HttpError('unsupported_content_type');
-  return media.type;
+  return media.essence;
 }
 
 /** What decompresses the body; `undefined`: it is as it is. @throws HttpError `unsupported_content_type` for a coding that is not known */

@@ -1,4 +1,5 @@
 /** The only place that knows statuses: every error a caller can get, with its status and exact message (spec 7, decisions 1 to 7). */
+import { inAscii, shortened } from '../callerWords.js';
 import { EventTooLargeError } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import { Refusal } from '../domain/refusal.js';
@@ -93,6 +94,19 @@ export class HttpError extends Error {
   }
 }
 
+/** The header by which an error names the field that it is about, where its message may be one of many: `purchase.receivers[1].phone_number` (docs/decisions.md 1). */
+export const FIELD_HEADER = 'Gift-Error-Field';
+
+/** A field's name as a header: printable ASCII, at most 256 characters. No headers for the empty name, which is the body or query itself. */
+export function fieldHeader(field: string): Readonly<Record<string, string>> {
+  return field === '' ? {} : { [FIELD_HEADER]: inAscii(shortened(field, 255)) };
+}
+
+/** What is wrong with one field of body or query. @param fault goes on after the field's name */
+export function faultOf(field: string, fault: string): HttpError {
+  return new HttpError('schema', { message: `${field} ${fault}`, headers: fieldHeader(field) });
+}
+
 /** What a caller is told of an error. `unforeseen`: it belongs in the log. */
 export interface ErrorAnswer {
   readonly status: number;
@@ -111,7 +125,7 @@ export function answerOf(error: unknown): ErrorAnswer {
     return { status, code: error.code, message: error.message, headers: error.headers, unforeseen: false, ...(error.more === undefined ? {} : { more: error.more }) };
   }
   if (error instanceof Refusal) {
-    return table(error.code, retryAfterOf(error.code), false);
+    return table(error.code, { ...retryAfterOf(error.code), ...fieldHeader(error.field) }, false);
   }
   if (error instanceof UnavailableError) return table('unavailable', { 'Retry-After': '1' }, true);
   if (error instanceof EventTooLargeError) return table('request_too_large', {}, false);

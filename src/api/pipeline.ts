@@ -2,6 +2,7 @@
  * What every route goes through, in the order of decisions 1: token, kind of caller, key and position, body's type, size and syntax,
  * replay, the entity and the caller's right to it, body and query, the handler. 404 and 405 of routes come before, in `server.ts`.
  */
+import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { shortened } from '../callerWords.js';
@@ -19,7 +20,7 @@ import { firstPiece } from './firstPiece.js';
 import { type HeldKey, type KeyOwner, type StoredAnswer, bodyHashOf, idempotencyKey, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
 import { hasLongList, jsonBody } from './json.js';
 import { POSITION_HEADER, type PositionGate, waitUntilShown } from './positions.js';
-import { listParameter, readQuery } from './query.js';
+import { listParameter, parseQuery, readQuery } from './query.js';
 import { isKept, restsOnReadModels } from './repeats.js';
 import type { RequestState } from './requestState.js';
 import { type Answer, type Call, type Route, type RouteCaller, keptByNobody, takesKeys } from './route.js';
@@ -146,6 +147,7 @@ class RequestCall implements Call {
 const NOTHING: Readonly<Record<string, unknown>> = Object.freeze({});
 const NO_EMBEDS: readonly string[] = Object.freeze([]);
 const NO_BYTES = Buffer.alloc(0);
+const NO_PARAMETERS: ParsedUrlQuery = Object.freeze({});
 
 function header(ctx: Context, name: string): string | undefined {
   const value = ctx.headers[name];
@@ -185,12 +187,13 @@ async function run(route: Route, checks: Checks, call: RequestCall, ctx: Context
 async function runOnce(route: Route, checks: Checks, call: RequestCall, ctx: Context, body: unknown): Promise<Answer> {
   const handle = route.open === undefined ? route.handle : await route.open(call);
   checks.body?.(body === undefined ? {} : body);
+  const parameters = ctx.querystring === '' ? NO_PARAMETERS : parseQuery(ctx.querystring);
   if (route.query !== undefined) {
-    const query = readQuery(ctx.query, route.query);
+    const query = readQuery(parameters, route.query);
     checks.query?.(query);
     call.query = query;
   }
-  call.embeds = embedsOf(route, ctx, body);
+  call.embeds = embedsOf(route, parameters, body);
   if (body !== undefined) call.body = body as Call['body'];
   const answer = await handle(call);
   // What is streamed is an answer once it has begun: what fails before has its status.
@@ -204,11 +207,11 @@ function faultOf(ctx: Context): (error: Error) => void {
 }
 
 /** The relations asked for, each step of a dotted one too. @throws HttpError `unknown_embed` */
-function embedsOf(route: Route, ctx: Context, body: unknown): readonly string[] {
+function embedsOf(route: Route, parameters: ParsedUrlQuery, body: unknown): readonly string[] {
   const known = route.embeds;
   if (known === undefined) return NO_EMBEDS;
   const inBody = (body as { embed?: readonly string[] } | undefined)?.embed ?? [];
-  const asked = ctx.querystring === '' ? inBody : [...listParameter(ctx.query, 'embed'), ...inBody];
+  const asked = parameters === NO_PARAMETERS ? inBody : [...listParameter(parameters, 'embed'), ...inBody];
   if (asked.length === 0) return NO_EMBEDS;
   const wanted = new Set<string>();
   for (const relation of asked) {

@@ -1,6 +1,11 @@
-/** Reads query parameters as a route's schema means them: numbers, booleans (`1`, `0`, `true`, `false`) and lists (`embed[]=a&embed[]=b`). */
-import type { ParsedUrlQuery } from 'node:querystring';
-import { HttpError } from './errors.js';
+/**
+ * Reads query parameters as a route's schema means them: numbers, booleans (`1`, `0`, `true`, `false`) and lists. A list parameter is written with brackets
+ * (`embed[]=a&embed[]=b`), without (`embed=a`), or with an index in them (`embed[0]=a&embed[1]=b`, as PHP's and qs' clients do): all mean the same.
+ */
+import { type ParsedUrlQuery, parse } from 'node:querystring';
+import { shortened } from '../callerWords.js';
+import { HALF_A_CHARACTER, malformedParameter } from '../unicodeText.js';
+import { faultOf } from './errors.js';
 import type { Schema } from './route.js';
 
 interface Property {
@@ -25,9 +30,24 @@ function converted(text: string, type: string | undefined): unknown {
   }
 }
 
-/** The values of a list parameter, under its name with or without brackets. */
+/** A query's parameters, all of them: Node's own default leaves those after the thousandth out. @param text without `?` @throws HttpError `schema` where one is no Unicode text */
+export function parseQuery(text: string): ParsedUrlQuery {
+  refuseMalformedParameters(text);
+  return parse(text, '&', '=', { maxKeys: 0 });
+}
+
+/** @param text a query or a form, as it came. @throws HttpError `schema` naming the first parameter that is no Unicode text */
+export function refuseMalformedParameters(text: string): void {
+  const name = malformedParameter(text);
+  if (name !== undefined) throw faultOf(shortened(name), HALF_A_CHARACTER);
+}
+
+/** The name of a list parameter without its brackets: `ids[]` and `ids[0]` are `ids`. */
+const bareName = (name: string): string => name.replace(/\[\d*\]$/, '');
+
+/** The values of a list parameter, however it is written, in the order in which the forms come first. */
 export function listParameter(query: ParsedUrlQuery, name: string): string[] {
-  return [query[`${name}[]`], query[name]].flatMap((value) => value ?? []);
+  return Object.entries(query).flatMap(([written, value]) => (bareName(written) === name ? (value ?? []) : []));
 }
 
 /** The parameters that `schema` knows, converted; others are ignored. @throws HttpError `schema` where one that is no list stands twice. */
@@ -40,7 +60,7 @@ export function readQuery(query: ParsedUrlQuery, schema: Schema): Record<string,
       continue;
     }
     const value = query[name];
-    if (Array.isArray(value)) throw new HttpError('schema', { message: `${name} must be given only once` });
+    if (Array.isArray(value)) throw faultOf(name, 'must be given only once');
     if (value !== undefined) values[name] = converted(value, property.type);
   }
   return values;

@@ -3,13 +3,16 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import addFormats from 'ajv-formats';
 import { shortened } from '../callerWords.js';
 import { OWN_SCHEMAS } from '../ownSchemas.js';
-import { HttpError } from './errors.js';
+import { HALF_A_CHARACTER, malformedPlace } from '../unicodeText.js';
+import { HttpError, faultOf, fieldHeader } from './errors.js';
 import type { Schema } from './route.js';
 
 /** Checks a value; one of a query gets the defaults of what it lacks. @throws HttpError `schema` naming the field. */
 export type Validator = (value: unknown) => void;
 
 const VOCABULARY = ['x-message', 'x-errors', 'example'];
+/** Of the place of a string in free JSON, whose names may be long. */
+const LONGEST_PLACE = 200;
 
 const bodies = new Ajv2020({ ...OWN_SCHEMAS, strict: true, strictRequired: false, allowUnionTypes: true, verbose: true });
 const queries = new Ajv2020({ ...OWN_SCHEMAS, strict: true, allowUnionTypes: true, verbose: true, useDefaults: true });
@@ -18,9 +21,17 @@ for (const ajv of [bodies, queries]) {
   addFormats.default(ajv);
 }
 
-/** A validator for a body. `x-message` on a schema is the whole message for any fault in it; `x-errors` gives messages by keyword. */
+/**
+ * A validator for a body, whose strings must all be text (RFC 7493 2.1). `x-message` on a schema is the whole message for any fault in it; `x-errors` gives
+ * messages by keyword.
+ */
 export function bodyValidator(schema: Schema): Validator {
-  return asserting(() => bodies.compile(schema));
+  const validate = asserting(() => bodies.compile(schema));
+  return (body) => {
+    const place = malformedPlace(body);
+    if (place !== undefined) throw faultOf(shortened(place.replace(/^\./, ''), LONGEST_PLACE) || 'the body', HALF_A_CHARACTER);
+    validate(body);
+  };
 }
 
 /** A validator for a query whose values have been converted already (see `query.ts`). */
@@ -34,15 +45,26 @@ function asserting(compile: () => ValidateFunction): Validator {
   return (value) => {
     const validate = (compiled ??= compile());
     if (validate(value)) return;
-    const errors = validate.errors ?? [];
-    throw new HttpError('schema', { message: messageOf(errors) });
+    throw refusalOf(validate.errors ?? []);
   };
 }
 
 /** The first fault that says something of its own: a failed alternative or condition is only the frame of another fault. */
-function messageOf(errors: readonly ErrorObject[]): string {
+function refusalOf(errors: readonly ErrorObject[]): HttpError {
   const error = errors.find(({ keyword }) => !['if', 'oneOf', 'anyOf', 'allOf'].includes(keyword)) ?? errors[0];
-  if (error === undefined) return 'the request is not valid';
+  if (error === undefined) return new HttpError('schema', { message: 'the request is not valid' });
+  return new HttpError('schema', { message: messageOf(error), headers: fieldHeader(faultyField(error)) });
+}
+
+/** The field that is wrong: of one that is missing or unknown its own name. */
+function faultyField({ keyword, instancePath, params }: ErrorObject): string {
+  const { missingProperty, additionalProperty, unevaluatedProperty } = params as Readonly<Record<string, string | undefined>>;
+  const field = fieldOf(instancePath);
+  const name = keyword === 'required' ? missingProperty : (additionalProperty ?? unevaluatedProperty);
+  return [field, name].filter((part) => part !== undefined && part !== '').join('.');
+}
+
+function messageOf(error: ErrorObject): string {
   const own = error.parentSchema as { readonly 'x-message'?: string; readonly 'x-errors'?: Readonly<Record<string, string>> } | undefined;
   return own?.['x-errors']?.[error.keyword] ?? own?.['x-message'] ?? inWords(error);
 }

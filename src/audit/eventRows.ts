@@ -1,4 +1,5 @@
 /** Events as rows: of a CSV file, of a table. */
+import { shortened } from '../callerWords.js';
 import type { Cell } from './csv.js';
 import type { EventView } from './eventView.js';
 
@@ -34,5 +35,5 @@ export function historyRows(events: readonly EventView[]): Cell[][] {
 function detailsOf(data: object): string {
   const details = Object.entries(data).flatMap(([field, value]) => (NOT_DETAILS.has(field) || value === null ? [] : [`${field}=${typeof value === 'string' ? value : JSON.stringify(value)}`]));
   const text = details.join(' ');
-  return text.length <= MAX_DETAILS ? text : `${text.slice(0, MAX_DETAILS)}…`;
+  return shortened(text, MAX_DETAILS);
 }

@@ -59,7 +59,7 @@ export async function findPurchase(deps: PurchaseDeps, context: CommandContext, 
   return last < 0 ? settle(deps, transactionId, true) : purchasedOf(transactionId, history.slice(0, last + 1), true);
 }
 
-/** Buys. @throws Refusal in the order of decisions 1 (reference, access, product, receivers), UnavailableError */
+/** Buys. @throws Refusal in the order of decisions 1 (reference, access, product, receivers), naming the first receiver that is refused by its field in the request; UnavailableError */
 export async function purchaseGifts(deps: PurchaseDeps, userId: string, context: CommandContext, request: PurchaseRequest): Promise<Purchased> {
   const transactionId = transactionIdOf(context);
   const purchase = await gather(deps, userId, context, request, transactionId);
@@ -113,7 +113,7 @@ async function gather(deps: PurchaseDeps, userId: string, context: CommandContex
 async function receiversOf(deps: PurchaseDeps, asked: NonNullable<PurchaseRequest['receivers']>): Promise<PurchaseReceiver[]> {
   const receivers: PurchaseReceiver[] = [];
   const users = new Set<string>();
-  await inSlices(asked, ({ phone_number, user_id }) => {
+  await inSlices(asked, ({ phone_number, user_id }, index) => {
     if (user_id !== undefined) {
       users.add(user_id);
       receivers.push({ user_id });
@@ -121,12 +121,14 @@ async function receiversOf(deps: PurchaseDeps, asked: NonNullable<PurchaseReques
       receivers.push({});
     } else {
       const number = normalisePhoneNumber(phone_number);
-      if (number === undefined) throw new Refusal('invalid_phone_number');
+      if (number === undefined) throw new Refusal('invalid_phone_number', `receivers[${index}].phone_number`);
       receivers.push({ phone_number: number, phone_hash: deps.hash('phone', number) });
     }
   });
-  const found = await deps.accounts.getMany([...users].map((id) => `user-${id}`));
-  if (found.some((user) => user?.entry !== 'user' || !user.active)) throw new Refusal('receiver_not_found');
+  const ids = [...users];
+  const found = await deps.accounts.getMany(ids.map((id) => `user-${id}`));
+  const missing = found.findIndex((user) => user?.entry !== 'user' || !user.active);
+  if (missing >= 0) throw new Refusal('receiver_not_found', `receivers[${asked.findIndex(({ user_id }) => user_id === ids[missing])}].user_id`);
   return receivers;
 }
 

@@ -1,5 +1,6 @@
 /** The structured log: one JSON object a line, with no secret, no body and no whole gift id in it, whatever is handed over. */
 import pino, { type DestinationStream, type Logger, type LoggerOptions } from 'pino';
+import { shortened } from '../callerWords.js';
 import { currentTime } from '../clock.js';
 import { openLogDestination } from './destination.js';
 
@@ -88,7 +89,7 @@ function cleanValue(treatment: Treatment, value: unknown, depth: number): unknow
   switch (typeof value) {
     case 'string':
       if (treatment === 'gift ids') return cutGiftIds(value);
-      return value.length > MAX_TEXT ? `${value.slice(0, MAX_TEXT)}…` : value;
+      return shortened(value, MAX_TEXT);
     case 'bigint':
       return value.toString();
     case 'object':

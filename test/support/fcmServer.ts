@@ -37,7 +37,7 @@ const failure = (code: number, status: string, message: string, details: readonl
 const fcmFailure = (code: number, status: string, errorCode: string): Answered =>
   failure(code, status, `failed: ${errorCode}`, [{ '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode }]);
 
-/** Opens it. Devices `unregistered…`, `invalid…`, `foreign…` are refused as those are. `now`: milliseconds since the epoch. */
+/** Opens it. Devices `unregistered…`, `invalid…`, `foreign…` are refused as those are, and so are texts with half of a character and messages that are too large. `now`: milliseconds since the epoch. */
 export async function openFcmServer(now: () => number = Date.now): Promise<FcmServer> {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const projectId = 'gifts-test';
@@ -63,11 +63,14 @@ export async function openFcmServer(now: () => number = Date.now): Promise<FcmSe
 
   const send = ({ headers, body }: Asked): Answered => {
     if (!valid.has(headers.authorization?.replace(/^Bearer /, '') ?? '')) return failure(401, 'UNAUTHENTICATED', 'Request had invalid authentication credentials.');
-    const { message } = JSON.parse(body) as { message: FcmMessage };
+    // Google's front refuses what is no request of the API, before FCM sees whom it is for.
+    if (/\\ud[89a-f]/i.test(body)) return failure(400, 'INVALID_ARGUMENT', 'Invalid JSON payload received. Invalid unicode.');
+    const { message, validate_only } = JSON.parse(body) as { message: FcmMessage; validate_only?: boolean };
     if (body.length > 4_096 + 2_000) return fcmFailure(400, 'INVALID_ARGUMENT', 'INVALID_ARGUMENT');
     if (message.token.startsWith('unregistered')) return fcmFailure(404, 'NOT_FOUND', 'UNREGISTERED');
     if (message.token.startsWith('invalid')) return fcmFailure(400, 'INVALID_ARGUMENT', 'INVALID_ARGUMENT');
     if (message.token.startsWith('foreign')) return fcmFailure(403, 'PERMISSION_DENIED', 'SENDER_ID_MISMATCH');
+    if (validate_only === true) return { status: 200, body: { name: `projects/${projectId}/messages/fake_message_id` } };
     messages.push(message);
     const device = devices.get(message.token) ?? new Map<string, FcmMessage>();
     devices.set(message.token, device.set(message.android.notification.tag, message));

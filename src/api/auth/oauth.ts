@@ -2,26 +2,28 @@
 import { HttpError } from '../errors.js';
 import type { Answer, Call, Route, Schema } from '../route.js';
 import { bodyValidator } from '../validation.js';
-import { authenticationFailed, readBasic } from './clients.js';
+import { type ClientCredentials, authenticationFailed, readBasic } from './clients.js';
 import type { Grants } from './grants.js';
 import type { TokenPair } from './sessions.js';
 
 /** Longer names and secrets are nobody's. */
 const text = (description: string): Schema => ({ type: 'string', maxLength: 1_024, description });
+/** Other parameters than these are ignored, by clients that send `scope` or `audience` to every server (RFC 6749 3.2). */
 const grant = (name: string, properties: Readonly<Record<string, Schema>>, { title = name, required = Object.keys(properties) }: { readonly title?: string; readonly required?: readonly string[] } = {}): Schema => ({
   type: 'object',
   title,
   properties: { grant_type: { type: 'string', const: name }, ...properties },
   required: ['grant_type', ...required],
-  additionalProperties: false,
 });
 
 const CLIENT_ID = text('The id of the API client.');
 const CLIENT_SECRET = text('The secret of the API client.');
 const PASSWORD = grant('password', { username: text('The account\'s username, in any case.'), password: text('The account\'s password.') });
-const REFRESH = grant('refresh_token', { refresh_token: text('The latest refresh token of the login.'), client_id: CLIENT_ID, client_secret: CLIENT_SECRET });
+const REFRESH_TOKEN = text('The latest refresh token of the login.');
+const REFRESH = grant('refresh_token', { refresh_token: REFRESH_TOKEN, client_id: CLIENT_ID, client_secret: CLIENT_SECRET });
+const REFRESH_BASIC = grant('refresh_token', { refresh_token: REFRESH_TOKEN, client_id: CLIENT_ID }, { title: 'refresh_token with HTTP Basic', required: ['refresh_token'] });
 const CLIENT = grant('client_credentials', { client_id: CLIENT_ID, client_secret: CLIENT_SECRET });
-const CLIENT_BASIC = grant('client_credentials', { client_id: CLIENT_ID, client_secret: CLIENT_SECRET }, { title: 'client_credentials with HTTP Basic', required: [] });
+const CLIENT_BASIC = grant('client_credentials', { client_id: CLIENT_ID }, { title: 'client_credentials with HTTP Basic', required: [] });
 /** Every body, whatever its grant: what else is wrong is told by the grant it names, after the token that grant needs. */
 const ANY: Schema = { type: 'object', properties: { grant_type: { type: 'string' } }, required: ['grant_type'] };
 
@@ -41,9 +43,13 @@ type Fields = Readonly<Record<string, string>>;
 
 /** The token endpoint. */
 export function oauthRoutes(grants: Grants): Route[] {
-  const check = { any: bodyValidator(ANY), password: bodyValidator(PASSWORD), refresh: bodyValidator(REFRESH), client: bodyValidator(CLIENT), clientBasic: bodyValidator(CLIENT_BASIC) };
+  const check = {
+    any: bodyValidator(ANY), password: bodyValidator(PASSWORD), refresh: bodyValidator(REFRESH), refreshBasic: bodyValidator(REFRESH_BASIC), client: bodyValidator(CLIENT),
+    clientBasic: bodyValidator(CLIENT_BASIC),
+  };
 
-  const tokens = async ({ body, address, header }: Pick<Call, 'body' | 'address' | 'header'>): Promise<TokenPair> => {
+  const tokens = async ({ body: sent, address, header }: Pick<Call, 'body' | 'address' | 'header'>): Promise<TokenPair> => {
+    const body = withoutEmpty(sent);
     check.any(body);
     switch (body['grant_type']) {
       case 'password': {
@@ -54,18 +60,17 @@ export function oauthRoutes(grants: Grants): Route[] {
         return grants.password(client, username, password, address);
       }
       case 'refresh_token': {
+        const basic = readBasic(header('authorization'));
         await grants.checkAddress(address);
-        check.refresh(body);
-        const { refresh_token = '', client_id = '', client_secret = '' } = body as Fields;
-        return grants.refresh({ id: client_id, secrets: [client_secret] }, refresh_token, address);
+        check[basic === undefined ? 'refresh' : 'refreshBasic'](body);
+        const { refresh_token = '' } = body as Fields;
+        return grants.refresh(credentialsOf(body as Fields, basic), refresh_token, address);
       }
       case 'client_credentials': {
         const basic = readBasic(header('authorization'));
         await grants.checkAddress(address);
         check[basic === undefined ? 'client' : 'clientBasic'](body);
-        const { client_id = '', client_secret = '' } = body as Fields;
-        if (basic !== undefined && client_id !== '' && client_id !== basic.id) throw authenticationFailed();
-        return grants.clientCredentials(basic ?? { id: client_id, secrets: [client_secret] }, address);
+        return grants.clientCredentials(credentialsOf(body as Fields, basic), address);
       }
       default:
         throw new HttpError('unsupported_grant_type');
@@ -80,6 +85,7 @@ export function oauthRoutes(grants: Grants): Route[] {
       summary: 'Get an access token',
       tag: 'Tokens',
       description: [
+        'Parameters that a grant does not know are ignored, and those without a value count as absent (RFC 6749 3.2).',
         '`client_credentials` logs an API client in (its id and secret in the body, or by HTTP Basic). `password` logs a user in, and needs the client\'s access token in the `Authorization` header.',
         '`refresh_token` trades a refresh token for a new pair: each refresh token works once. One that comes back within 30 seconds, because its answer was lost or two were sent at once, gives another pair beside the first; later it ends the whole login.',
         'After 10 failures in a row for one username from one address, 100 for one username, or 100 from one address, within 15 minutes, further attempts get 429.',
@@ -87,7 +93,7 @@ export function oauthRoutes(grants: Grants): Route[] {
       caller: 'none',
       formBody: true,
       noStore: true,
-      body: { type: 'object', anyOf: [PASSWORD, REFRESH, CLIENT, CLIENT_BASIC] },
+      body: { type: 'object', anyOf: [PASSWORD, REFRESH, REFRESH_BASIC, CLIENT, CLIENT_BASIC] },
       bodyCheckedByHandler: true,
       bodyExample: { grant_type: 'client_credentials', client_id: 'app', client_secret: 'app-secret' },
       answers: [
@@ -105,6 +111,19 @@ export function oauthRoutes(grants: Grants): Route[] {
       },
     },
   ];
+}
+
+/** Parameters without a value count as absent (RFC 6749 3.2), in JSON as in a form. */
+function withoutEmpty(body: Call['body']): Call['body'] {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== ''));
+}
+
+/** What the client proves itself with: HTTP Basic where it is sent, beside which the body may name the client once more (RFC 6749 2.3.1). @throws HttpError authentication_failed where it names another */
+function credentialsOf({ client_id = '', client_secret = '' }: Fields, basic: ClientCredentials | undefined): ClientCredentials {
+  if (basic === undefined) return { id: client_id, secrets: [client_secret] };
+  if (client_id !== '' && client_id !== basic.id) throw authenticationFailed();
+  return basic;
 }
 
 function answer({ accessToken, expiresIn, refreshToken }: TokenPair): Answer {

@@ -102,7 +102,8 @@ export function redemptionEntity(giftId: string, redemption: RedemptionDocument)
 /** A gift's message (spec 2.5). Conversations are not built: `conversation_id` is empty. */
 export function messageEntity({ id, gift, transaction }: JoinedGift): object {
   const time = plainTime(transaction.created_at);
-  return { id: gift.message_id, created_at: time, updated_at: time, gift_id: id, message: transaction.message, conversation_id: '', sender_id: transaction.buyer_id };
+  // Earlier releases took messages with half of a character, at which a strict reader of JSON gives up.
+  return { id: gift.message_id, created_at: time, updated_at: time, gift_id: id, message: transaction.message.toWellFormed(), conversation_id: '', sender_id: transaction.buyer_id };
 }
 
 /**

@@ -3,13 +3,15 @@ import { type Purchased, findPurchase, purchaseGifts } from '../../commands/purc
 import { copyWith } from '../../domain/copyWith.js';
 import { deriveGiftIds } from '../../domain/giftIds.js';
 import { pounds } from '../../domain/money.js';
+import { Refusal } from '../../domain/refusal.js';
 import { type GiftDocument, gifts as giftsProjection } from '../../projections/gifts.js';
 import { type TransactionDocument, transactionIn } from '../../projections/transactions.js';
 import { UnavailableError } from '../../ports/unavailable.js';
+import { basePathOf } from '../../publicUrl.js';
 import { inSlices } from '../../async/slices.js';
 import { LISTED_GIFT_RELATIONS, TRANSACTION_RELATIONS, embedGift, requestKinds } from '../embed.js';
 import { type Embedded, embeddedCollector } from '../embedded.js';
-import { HttpError } from '../errors.js';
+import { FIELD_HEADER, HttpError } from '../errors.js';
 import { contextOf, type GiftRouteDeps, userOf } from './deps.js';
 import { type Viewer, giftEntity } from './entities.js';
 import { joinGifts } from './join.js';
@@ -82,8 +84,9 @@ const TRANSACTION_ANSWER = {
   example: { data: transactionExample, embedded: { ...giftEmbeddedExample, gifts: [boughtGiftExample] } },
 };
 
-const LOCATION = { Location: 'Address of the gifts of this transaction.' };
+const LOCATION = { Location: 'Address of the gifts of this transaction: a path, with that of `PUBLIC_URL` in front.' };
 const BOUGHT_NOT_PAID = { ...LOCATION, [POSITION_HEADER]: 'Where the log stands with this purchase.' };
+const REFUSED_RECEIVER = { [FIELD_HEADER]: 'The first receiver that is refused, as `purchase.receivers[1].phone_number`; counted from 0.' };
 const NOT_DECIDED_YET =
   'A gift whose charge is still under way is `pending`. Where the buyer’s bank wants them to prove who they are, the answer is 402 with `next_action`: the buyer has 15 minutes to do it with ' +
   'the card processor’s library, then payment and gifts are cancelled. `GET /api/v2/transactions/{id}` tells what came of it.';
@@ -101,12 +104,16 @@ function transactionEntity(id: string, transaction: TransactionDocument, giftIds
   };
 }
 
-const locationOf = (id: string): Record<string, string> => ({ Location: `/api/v2/transactions/${id}/gifts` });
-
 const giftIdsOf = (transaction: TransactionDocument): string[] => deriveGiftIds(transaction.seed, transaction.count).map(({ gift_id }) => gift_id);
 
 /** Gift relations of a transaction's: without their `gifts.`. */
 const giftRelations = (embeds: readonly string[]): string[] => embeds.filter((relation) => relation !== 'gifts').map((relation) => relation.slice('gifts.'.length));
+
+/** Fields of a purchase stand under `purchase` in the body. */
+function namedInBody(error: unknown): never {
+  if (error instanceof Refusal && error.field !== '') throw new Refusal(error.code, `purchase.${error.field}`);
+  throw error;
+}
 
 interface Shown {
   readonly id: string;
@@ -115,6 +122,8 @@ interface Shown {
 
 /** The routes. */
 export function transactionRoutes(deps: GiftRouteDeps): Route[] {
+  const basePath = basePathOf(deps.publicUrl);
+  const locationOf = (id: string): Record<string, string> => ({ Location: `${basePath}/api/v2/transactions/${id}/gifts` });
   const viewerOf = (early: EarlyCall): Viewer => ({ user: userOf(early), now: deps.now(), publicUrl: deps.publicUrl });
 
   const embed = async (transaction: TransactionDocument, gifts: readonly Shown[], embeds: readonly string[], viewer: Viewer): Promise<Embedded | readonly never[]> => {
@@ -205,7 +214,9 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       },
       answers: [{ status: 201, description: 'Bought; the charge has settled or is still under way.', headers: LOCATION, ...TRANSACTION_ANSWER }],
       errorBodies: NEXT_ACTION_BODIES,
-      errorHeaders: { payment_declined: BOUGHT_NOT_PAID, payment_needs_authentication: BOUGHT_NOT_PAID },
+      errorHeaders: {
+        payment_declined: BOUGHT_NOT_PAID, payment_needs_authentication: BOUGHT_NOT_PAID, receiver_not_found: REFUSED_RECEIVER, invalid_phone_number: REFUSED_RECEIVER,
+      },
       errors: ['payment_declined', 'payment_needs_authentication', 'invalid_payment_reference', 'cannot_use_payment_method', 'invalid_product', 'receiver_not_found', 'invalid_phone_number'],
       async open(early) {
         const context = contextOf(early, deps.now());
@@ -218,7 +229,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
             message: purchase.message ?? '',
             ...(purchase.receivers === undefined ? {} : { receivers: purchase.receivers }),
           };
-          return purchased(earlier ?? (await purchaseGifts(deps, userOf(early).id, context, request)), embeds, viewerOf(early));
+          return purchased(earlier ?? (await purchaseGifts(deps, userOf(early).id, context, request).catch(namedInBody)), embeds, viewerOf(early));
         };
       },
     },

@@ -1,10 +1,10 @@
 /** The API's description (OpenAPI 3.1), made from the very route objects that the router and the validators are made from. */
-import { ERRORS, type ErrorCode } from '../errors.js';
+import { ERRORS, type ErrorCode, FIELD_HEADER } from '../errors.js';
 import { retryAfterOf } from '../repeats.js';
 import { commonErrors } from '../pipeline.js';
 import { type Route, type Schema, type SuccessAnswer, keptByNobody, takesKeys } from '../route.js';
 import { componentSchemas, pascalCase } from './schemas.js';
-import { HEADERS, PARAMETERS, SECURITY_SCHEMES, TAGS, overview } from './texts.js';
+import { HEADERS, PARAMETERS, TAGS, overview, securitySchemes } from './texts.js';
 
 /** What a description says beside the routes. */
 export interface ApiInfo {
@@ -59,7 +59,7 @@ export function openApiDocument(routes: readonly Route[], info: ApiInfo): object
       schemas: { ...components.schemas(), Error: errorSchema },
       headers: HEADERS,
       parameters: PARAMETERS,
-      securitySchemes: SECURITY_SCHEMES,
+      securitySchemes: securitySchemes(info.publicUrl),
     },
   };
 }
@@ -211,6 +211,7 @@ function failure(route: Route, status: number, errors: readonly DescribedError[]
   if (takesKey(route) && (status === 402 || status === 403 || status === 404 || status === 405 || status === 422)) {
     headers['Idempotent-Replayed'] = header('IdempotentReplayed');
   }
+  if (errors.some(({ code }) => code === 'schema')) headers[FIELD_HEADER] = header('ErrorField');
   for (const { code } of errors) {
     for (const [name, description] of Object.entries(route.errorHeaders?.[code] ?? {})) headers[name] = { description, schema: { type: 'string' } };
   }

@@ -23,10 +23,11 @@ export function overview(): string {
     'Users buy gifts and send them to receivers or share them by link; a gift is redeemed at a location by its owner or at the till of a merchant.',
     '## Answers',
     'An entity is answered as `{data}`, a list as `{data: [...]}` or a page with its envelope. `embed[]` asks for related entities; they stand under `embedded`.',
-    'Paths are accepted with and without a trailing slash. Where a path takes a gift, its id and its shortcode do alike. A list in a query (`embed[]`) may also be written without its brackets.',
+    'Paths are accepted with and without a trailing slash. Where a path takes a gift, its id and its shortcode do alike. A list in a query (`embed[]`) may also be written without its brackets, or with an index in them (`embed[0]`).',
     '## Errors',
     'Every error is `{"error": "<message>"}`, and the messages are exact. A path that does not exist is 404 `Not found.`, one with another method 405 `Method not allowed.` with `Allow`, ' +
-      'with or without a token. Unknown fields of a body are refused with 422, unknown query parameters are ignored. A body is at most 1 MiB. ' +
+      'with or without a token. Unknown fields of a body are refused with 422; unknown query parameters are ignored, but under `/ops` refused. ' +
+      'Strings of a body or query that are no Unicode text, such as half of an emoji, are refused with 422. Where a 422 is about one field, `Gift-Error-Field` names it. A body is at most 1 MiB. ' +
       'What is no HTTP is 400 `Malformed request.`, and a target and headers of more than 16 KB together are 431 `Request too large.` ' +
       'Where an engine cannot be reached, a read model is too far behind the log to decide by, or the log is sealed since the installation moved to another one, the answer is 503 `Service unavailable.` with `Retry-After`.',
     '## Trying again',
@@ -52,6 +53,11 @@ export const HEADERS = {
   GiftPosition: { description: 'Where the log stood after this write: send it with a read that must see the write. Absent when nothing had to be written.', schema: { type: 'string' } },
   IdempotentReplayed: { description: '`true`: this is the outcome of an earlier request with the same key.', schema: { type: 'string', const: 'true' } },
   RetryAfter: { description: 'After how many seconds to try again.', schema: { type: 'integer', minimum: 1 }, example: 1 },
+  ErrorField: {
+    description: 'The field that the error is about, in body or query: `purchase.receivers[1].phone_number`, counted from 0. Absent where it is about no single one.',
+    schema: { type: 'string', maxLength: 256 },
+    example: 'purchase.receivers[1].phone_number',
+  },
   Allow: { description: 'The methods of this path.', schema: { type: 'string' }, example: 'POST' },
   CacheControl: { description: 'Nobody keeps this answer.', schema: { type: 'string', const: 'no-store' } },
   WwwAuthenticate: { description: 'How to authenticate.', schema: { type: 'string', const: 'Bearer' } },
@@ -83,13 +89,13 @@ export const PARAMETERS = {
   },
 } as const;
 
-/** How callers authenticate. */
-export const SECURITY_SCHEMES = {
+/** How callers authenticate. @param publicUrl where callers reach the service, without a trailing slash */
+export const securitySchemes = (publicUrl: string): object => ({
   bearer: { type: 'http', scheme: 'bearer', description: "A user's access token, or a client's where the route takes one." },
   clientCredentials: {
     type: 'oauth2',
     description: "A client's own token.",
-    flows: { clientCredentials: { tokenUrl: '/oauth/token', scopes: {} } },
+    flows: { clientCredentials: { tokenUrl: `${publicUrl}/oauth/token`, scopes: {} } },
   },
   client: { type: 'http', scheme: 'basic', description: "A client's id and secret, in place of `client_id` and `client_secret` in the body." },
-} as const;
+});

@@ -1,5 +1,6 @@
 /** `gift parked list`: what waits for a person. */
 import { Command, Option } from 'commander';
+import { shortened } from '../../callerWords.js';
 import { type ParkedEntry, parkedInLog, parkedView } from '../../audit/parkedView.js';
 import { PARKED_NAMES, type ParkedName, type ParkedState } from '../../domain/parked.js';
 import type { EventStore } from '../../ports/eventStore.js';
@@ -74,6 +75,5 @@ function tableOf(entries: readonly ParkedEntry[], state: ListFlags['state']): st
 
 /** A cause that fits its line. */
 function cutShort(cause: string): string {
-  const text = printable(cause);
-  return text.length <= MAX_CAUSE ? text : `${text.slice(0, MAX_CAUSE)}…`;
+  return shortened(printable(cause), MAX_CAUSE);
 }

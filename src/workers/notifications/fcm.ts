@@ -48,14 +48,18 @@ const RATE_LIMIT_PAUSE_MS = 60_000;
 const AGAIN_MS = 1_000;
 const DEVICES_AT_ONCE = 8;
 
+const INVALID_TOKEN = 'invalid device token (FCM INVALID_ARGUMENT)';
+
 /** What became of one device: the message's name, or why it can't be told. */
 type DeviceAnswer = { readonly name: string } | { readonly dead: string };
+
+/** What an INVALID_ARGUMENT is about: the device's token, what else we sent, or FCM does not say. */
+type Fault = 'token' | 'payload' | 'unsaid';
 
 /** What FCM says when it refuses (firebase.google.com/docs/cloud-messaging/error-codes). */
 interface FcmFailure {
   readonly code?: string;
-  /** The request's own fields are wrong, none of them the token. */
-  readonly senseless: boolean;
+  readonly fault: Fault;
 }
 
 /** The worker. */
@@ -65,13 +69,22 @@ export function fcmPush(settings: FcmSettings, { logger, ledger, now, timeoutMs 
   const guarded = guard(PROVIDER, logger, now, options);
   const url = `${apiUrl}/v1/projects/${encodeURIComponent(projectId)}/messages:send`;
 
+  /** @throws RefusedError for a message that FCM takes for no device; NotNowError, TroubleError */
   const post = async (device: string, message: object): Promise<DeviceAnswer> => {
+    const answer = await ask({ message: { token: device, ...message } });
+    if (!('unsaid' in answer)) return answer;
+    // FCM calls tokens and messages that it does not take by one name: an empty message, which it only checks, tells them apart.
+    const emptied = await ask({ validate_only: true, message: { token: device } });
+    if ('name' in emptied) throw new RefusedError(`FCM refuses the message (${answer.unsaid})`);
+    return 'unsaid' in emptied ? { dead: INVALID_TOKEN } : emptied;
+  };
+
+  const ask = async (request: object): Promise<DeviceAnswer | { readonly unsaid: string }> => {
     const token = await tokens.token();
     let response: Response;
     let answer: unknown;
     try {
-      const body = JSON.stringify({ message: { token: device, ...message } });
-      response = await fetch(url, { method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body, signal: AbortSignal.timeout(timeoutMs) });
+      response = await fetch(url, { method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body: JSON.stringify(request), signal: AbortSignal.timeout(timeoutMs) });
       // What refuses may stand before FCM and answer with a page: its status and headers say enough.
       answer = response.ok ? await response.json() : await response.json().catch(() => undefined);
     } catch (error) {
@@ -89,20 +102,21 @@ export function fcmPush(settings: FcmSettings, { logger, ledger, now, timeoutMs 
   /** Tells every device; one of them is enough. */
   const sendAll = async (request: SendRequest): Promise<SendReply> => {
     const message = messageOf(request);
-    const answers: DeviceAnswer[] = [];
+    const answers = new Map<string, DeviceAnswer>();
     const errors: unknown[] = [];
     await inParallel(request.to, DEVICES_AT_ONCE, async (device) => {
       try {
-        answers.push(await guarded.run(() => post(device, message)));
+        answers.set(device, await guarded.run(() => post(device, message)));
       } catch (error) {
         errors.push(error);
       }
     });
-    const told = answers.find((answer) => 'name' in answer);
+    const told = [...answers.values()].find((answer) => 'name' in answer);
     if (told !== undefined) return { outcome: 'sent', provider: PROVIDER, message_id: told.name, simulated: false };
     const unclear = errors.find((error) => error instanceof TroubleError && error.outcomeUnknown);
     if (errors.length > 0) throw unclear ?? errors[0];
-    const causes = new Set(answers.map((answer) => ('dead' in answer ? answer.dead : '')));
+    // In the devices' order, whichever was answered first.
+    const causes = new Set(request.to.map((device) => answers.get(device)).flatMap((answer) => (answer !== undefined && 'dead' in answer ? [answer.dead] : [])));
     return { outcome: 'failed', cause: [...causes].join(', '), simulated: false };
   };
 
@@ -139,19 +153,28 @@ function messageOf(request: SendRequest): object {
 }
 
 function failureOf(answer: unknown): FcmFailure {
-  const error = (answer as { readonly error?: { readonly status?: unknown; readonly details?: unknown } } | null | undefined)?.error;
+  const error = (answer as { readonly error?: { readonly status?: unknown; readonly message?: unknown; readonly details?: unknown } } | null | undefined)?.error;
   const details = Array.isArray(error?.details) ? (error.details as { readonly errorCode?: unknown; readonly fieldViolations?: unknown }[]) : [];
-  const named = details.find(({ errorCode }) => typeof errorCode === 'string')?.errorCode ?? error?.status;
+  const ofFcm = details.find(({ errorCode }) => typeof errorCode === 'string')?.errorCode;
+  const named = ofFcm ?? error?.status;
   const violations = details.flatMap(({ fieldViolations }) => (Array.isArray(fieldViolations) ? (fieldViolations as { readonly field?: unknown }[]) : []));
-  return { ...(typeof named === 'string' ? { code: named } : {}), senseless: violations.length > 0 && !violations.some(({ field }) => field === 'message.token') };
+  const text = typeof error?.message === 'string' ? error.message : '';
+  return { ...(typeof named === 'string' ? { code: named } : {}), fault: faultIn(violations.map(({ field }) => field), text, ofFcm !== undefined) };
 }
 
-function refused(response: Response, { code, senseless }: FcmFailure, now: () => number): DeviceAnswer {
+/** @param readByFcm FCM itself has read the request: one that is no request of its API is refused before, whoever it is for */
+function faultIn(fields: readonly unknown[], message: string, readByFcm: boolean): Fault {
+  if (fields.includes('message.token') || /registration token/i.test(message)) return 'token';
+  return fields.length > 0 || !readByFcm ? 'payload' : 'unsaid';
+}
+
+function refused(response: Response, { code, fault }: FcmFailure, now: () => number): DeviceAnswer | { readonly unsaid: string } {
   const { status, headers } = response;
   const where = `HTTP ${status}${code === undefined ? '' : `, ${code}`}`;
   if (code === 'UNREGISTERED') return { dead: 'device is not registered any more (FCM UNREGISTERED)' };
   if (code === 'SENDER_ID_MISMATCH') return { dead: 'device belongs to another sender (FCM SENDER_ID_MISMATCH)' };
-  if (code === 'INVALID_ARGUMENT' && !senseless) return { dead: 'invalid device token (FCM INVALID_ARGUMENT)' };
+  if (code === 'INVALID_ARGUMENT' && fault === 'token') return { dead: INVALID_TOKEN };
+  if (code === 'INVALID_ARGUMENT' && fault === 'unsaid') return { unsaid: where };
   if (status === 429) throw new NotNowError(`FCM limits our requests (${where})`, retryAfterMs(headers.get('retry-after'), now()) ?? RATE_LIMIT_PAUSE_MS);
   if (status === 503 && headers.has('retry-after')) throw new NotNowError(`FCM is overloaded (${where})`, retryAfterMs(headers.get('retry-after'), now()) ?? RATE_LIMIT_PAUSE_MS);
   if (status >= 500) throw new TroubleError(`FCM failed (${where})`, { outcomeUnknown: true });

@@ -38,8 +38,9 @@ function joined(...parts: readonly string[]): string {
   return parts.filter((part) => part !== '').join('\n');
 }
 
+/** At most so long, and text: providers refuse half of a character, which a cut would leave, and earlier releases took in messages. */
 function cut(text: string, length: number): string {
-  if (text.length <= length) return text;
-  // Not between the halves of one character.
-  return `${text.slice(0, Math.max(0, length - 1)).replace(/[\uD800-\uDBFF]$/u, '')}…`;
+  const whole = text.toWellFormed();
+  if (whole.length <= length) return whole;
+  return `${whole.slice(0, Math.max(0, length - 1)).replace(/[\uD800-\uDBFF]$/u, '')}…`;
 }

@@ -35,6 +35,20 @@ test('it needs no token and tells product, brand, expiry and a link to the app',
   }
 });
 
+test('every address in an answer has the path of PUBLIC_URL', async () => {
+  const token = await service.userToken('ann');
+  const bought = await service.ask('POST', '/api/v2/transactions', { token, body: purchaseOf('latte', [{}, {}]) });
+  const location = bought.headers.get('location') ?? '';
+  assert.equal(location, `/base/api/v2/transactions/${bought.json.data.id}/gifts`);
+  const declined = await service.ask('POST', '/api/v2/transactions', { token, body: purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' }) });
+  assert.match(declined.headers.get('location') ?? '', /^\/base\/api\/v2\/transactions\/[0-9a-f]{32}\/gifts$/);
+  const page1 = (await service.ask('GET', `${location.replace('/base', '')}?per_page=1`, { token })).json;
+  assert.deepEqual([page1.path, page1.next_page_url], [`https://gifts.test${location}`, `https://gifts.test${location}?per_page=1&page=2`]);
+  const { servers, components } = (await service.ask('GET', '/openapi.json')).json;
+  assert.deepEqual(servers, [{ url: 'https://gifts.test/base' }]);
+  assert.equal(components.securitySchemes.clientCredentials.flows.clientCredentials.tokenUrl, 'https://gifts.test/base/oauth/token');
+});
+
 test('its headers: no script, no index, no referrer, not kept', async () => {
   const reply = await page(shortcodeOf(await buyOne(service)));
   checked(answerOf(reply));
@@ -65,7 +79,7 @@ test('used, expired and cancelled gifts say so', async () => {
   assert.match((await page(await boughtBefore(service))).text, /This gift has expired\./);
   const token = await service.userToken('ann');
   const declined = await service.ask('POST', '/api/v2/transactions', { token, body: purchaseOf('latte', undefined, { reference: 'pm_card_visa_chargeDeclined' }) });
-  const [cancelled] = (await service.ask('GET', declined.headers.get('location') ?? '', { token })).json.data as Json[];
+  const [cancelled] = (await service.ask('GET', declined.headers.get('location')?.replace('/base', '') ?? '', { token })).json.data as Json[];
   assert.match((await page(cancelled.id)).text, /This gift was cancelled\./);
 });
 

@@ -125,6 +125,27 @@ test('devices that are gone: the others are told; nobody left fails with the cau
   assert.equal(await push.send(ask(['garbled-1'])), { outcome: 'failed', cause: 'invalid device token (FCM INVALID_ARGUMENT)', simulated: false });
 });
 
+test('a message that FCM takes for no device is refused for a person to see, and no token is called invalid for it', async ({ server, push }) => {
+  const bad = (error: object): void => once(server, { kind: 'answer', answer: { status: 400, body: { error: { code: 400, status: 'INVALID_ARGUMENT', ...error } } } });
+  const said = [{ '@type': 'type.googleapis.com/google.firebase.fcm.v1.FcmError', errorCode: 'INVALID_ARGUMENT' }];
+  // Google's front could not read it.
+  bad({ message: 'Invalid JSON payload received. Unknown name "titel" at \'message.notification\'' });
+  await rejects(push.send(ask()), RefusedError, /FCM refuses the request \(HTTP 400, INVALID_ARGUMENT\)/);
+  // FCM does not say what is wrong: the same device takes an empty message.
+  bad({ message: 'Request contains an invalid argument.', details: said });
+  await rejects(push.send(ask()), RefusedError, /FCM refuses the message \(HTTP 400, INVALID_ARGUMENT\)/);
+  assert.is(server.messages.length, 0, 'the empty message is checked, not sent');
+  bad({ message: 'The registration token is not a valid FCM registration token', details: said });
+  assert.equal(await push.send(ask(['garbled-1'])), { outcome: 'failed', cause: 'invalid device token (FCM INVALID_ARGUMENT)', simulated: false });
+  bad({ message: 'Request contains an invalid argument.', details: said });
+  assert.equal(await push.send(ask(['invalid-1'])), { outcome: 'failed', cause: 'invalid device token (FCM INVALID_ARGUMENT)', simulated: false });
+});
+
+test('a message that an earlier release took with half of a character is sent as text', async ({ server, push }) => {
+  assert.is((await push.send({ ...ask(), message: 'Happy birthday \ud83c' })).outcome, 'sent');
+  assert.match(server.messages[0]?.notification.body ?? '', /^Happy birthday \ufffd\n/);
+});
+
 test('what cannot be told now is told later; a device that was told is enough', async ({ server, push }) => {
   once(server, { kind: 'error', when: 'undone' });
   assert.is((await push.send(ask(['device-1', 'device-2']))).outcome, 'sent');
