@@ -6,6 +6,7 @@ import type { PartHealth, Readiness } from './api/health.js';
 import { within } from './async/within.js';
 import type { Config } from './config.js';
 import type { Engines } from './engines.js';
+import { storedPosition } from './ports/storedPosition.js';
 import { UnavailableError } from './ports/unavailable.js';
 import { checkpointName, type Projection } from './projections/projection.js';
 import { buildOf, sameVersion } from './projections/running/builds.js';
@@ -39,7 +40,10 @@ export function readinessOf({ events, store, bus }: Engines, config: Pick<Config
       return isReadBySome({ name }) ? { ready: true, detail: `${told}: what is answered from it is refused meanwhile, and nothing else` } : { ready: false, detail: told };
     }
     const [unkept, end] = await Promise.all([unkeptOf(store, name), events.end()]);
-    const ready = end === undefined || (await store.reached(checkpointName({ name, version: active }), end, CATCH_UP_MS));
+    const checkpoint = checkpointName({ name, version: active });
+    const { invalid } = await storedPosition(events, await store.checkpoint(checkpoint));
+    if (invalid !== null) return { ready: false, detail: `its stored position, ${invalid}, is no place in the log: it is built anew` };
+    const ready = end === undefined || (await store.reached(checkpoint, end, CATCH_UP_MS));
     if (sameVersion(active, version)) return { ready, detail: ready ? 'caught up' : 'is behind' };
     const served = buildOf(active).version;
     const left = unkept?.number === active;

@@ -1,6 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Engines } from '../src/engines.js';
+import { checkpointName, collectionOf } from '../src/projections/projection.js';
 import { readinessOf } from '../src/readiness.js';
 import { PROJECTIONS } from '../src/readModels.js';
 import { buy, installed, type Installation, redeem, settled } from './support/projecting.js';
@@ -31,6 +32,21 @@ test('not while any read model that is built is behind', installed(async (house)
   await projector.close();
   await redeem(events, id);
   assert.equal(new Set(Object.values(await told(house)).map(({ ready, detail }) => `${ready} ${detail}`)), new Set(['false is behind']));
+}));
+
+test('not while what is stored of a read model in use is no place in the log, whatever it compares to', installed(async (house) => {
+  const { events, store, project } = house;
+  await buy(events);
+  const projector = await project({ projections: PROJECTIONS });
+  await settled(projector, events);
+  await projector.close();
+  const gifts = PROJECTIONS.find(({ name }) => name === 'gifts')!;
+  for (const position of ['0000000000999999', '18446744073709551615']) {
+    await store.write([{ collection: collectionOf(gifts), documents: [], checkpoint: { projection: checkpointName(gifts), position } }]);
+    const parts = await told(house);
+    assert.equal(parts['gifts'], { ready: false, detail: `its stored position, ${position}, is no place in the log: it is built anew` });
+    assert.ok(parts['transactions']?.ready);
+  }
 }));
 
 test.run();

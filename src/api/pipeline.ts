@@ -90,10 +90,10 @@ export function serve(route: Route, deps: PipelineDeps, allow: string): RouteHan
     const taken = await takeKey(deps.records, call.commandId, bodyHash, Date.now, deps.keys);
     if (!('settle' in taken)) {
       if (taken.seen !== undefined) await route.seenAgain?.(call, taken.seen);
-      replay(ctx, taken);
+      replay(ctx, deps, taken);
       return;
     }
-    const firstPosition = deps.positions.parse(taken.first?.headers[POSITION_HEADER]);
+    const firstPosition = deps.positions.stored(taken.first?.headers[POSITION_HEADER]);
     if (firstPosition !== undefined) call.firstPosition = firstPosition;
     await runKeyed(route, checks, call, ctx, body, deps, taken);
   };
@@ -292,11 +292,13 @@ function respond(ctx: Context, deps: PipelineDeps, answer: Answer): void {
   ctx.body = content;
 }
 
-function replay(ctx: Context, stored: StoredAnswer): void {
+function replay(ctx: Context, { positions }: PipelineDeps, stored: StoredAnswer): void {
   // What is stored may itself be a repeated answer, made again from the log.
-  const { [REPLAYED[0]]: _, ...headers } = stored.headers;
+  const { [REPLAYED[0]]: _, [POSITION_HEADER]: position, ...headers } = stored.headers;
   const noStore = (ctx.state as RequestState).noStore === true ? NO_STORE : [];
-  sendJson(ctx, stored.status, [...Object.entries(headers).flat(), ...REPLAYED, ...noStore], stored.body ?? '');
+  // One that would be refused when the caller gives it back is not handed out.
+  const place = position === undefined || positions.stored(position) === undefined ? [] : [POSITION_HEADER, position];
+  sendJson(ctx, stored.status, [...Object.entries(headers).flat(), ...place, ...REPLAYED, ...noStore], stored.body ?? '');
 }
 
 const REPLAYED = ['Idempotent-Replayed', 'true'] as const;

@@ -45,6 +45,8 @@ export async function waitUntilShown(position: Position, followers: readonly Fol
 export interface PositionGate {
   /** The position that a header names; `undefined` without a header, and for one of another log. @throws HttpError `invalid_position` */
   parse(header: string | undefined): Position | undefined;
+  /** The position of a header that was stored with an answer; `undefined` without one, and where none of this log can be meant: such a one counts as absent. */
+  stored(header: string | undefined): Position | undefined;
   /** A position as a header says it. */
   format(position: Position): string;
   /** Waits until every read model that a route answers from has reached the position. @throws UnavailableError after a second */
@@ -60,6 +62,10 @@ export function positionGate(events: Pick<EventStore, 'logId' | 'isPosition' | '
     const reached = await Promise.all([...always, ...reads.map((name) => where[name])].map((follower) => follower.reached(position, POSITION_WAIT_MS)));
     if (reached.includes(false)) throw new UnavailableError('the read models have not reached the position that was asked for');
   };
+  const read = (header: string): { readonly log?: string | undefined; readonly position?: string | undefined } => {
+    const [, log, position] = POSITION.exec(header) ?? [];
+    return { log, position };
+  };
   return {
     wait,
     async waitForEnd(reads) {
@@ -70,11 +76,15 @@ export function positionGate(events: Pick<EventStore, 'logId' | 'isPosition' | '
     },
     parse(header) {
       if (header === undefined) return undefined;
-      const [, log, position] = POSITION.exec(header) ?? [];
+      const { log, position } = read(header);
       if (log === undefined || position === undefined) throw new HttpError('invalid_position');
       if (log !== logId) return undefined;
       if (!events.isPosition(position)) throw new HttpError('invalid_position');
       return position;
+    },
+    stored(header) {
+      const { log, position } = read(header ?? '');
+      return log === logId && position !== undefined && events.isPosition(position) ? position : undefined;
     },
     format: (position) => positionText(logId, position),
   };

@@ -31,14 +31,20 @@ export async function logRange(events: EventStore, { zone, from, to, after }: Ra
   const last = to === undefined ? null : zone.instant(to, 'last');
   if (first !== null && last !== null && first > last) throw new TimeError(`from (${first}) is later than to (${last})`);
   const end = await events.end();
-  // One beyond the end is another log's, or mistyped: nothing stands after it, which would pass for an export that has come to its end.
-  if (after !== undefined && (!events.isPosition(after) || end === undefined || after > end)) {
-    throw new TimeError(`after must be a position of this log${end === undefined ? ', which is empty' : `, such as ${end}`}`);
-  }
+  if (after !== undefined) refuseUnlessPlace(events, after, end);
   const through = last === null ? end : await positionAt(events, last);
   const begin = first === null ? undefined : await positionAt(events, new Date(Date.parse(first) - 1).toISOString());
   const later = after !== undefined && (begin === undefined || after > begin) ? after : begin;
   return { after: later ?? null, through: through ?? null, from: first, to: last, time_zone: zone.name };
+}
+
+/**
+ * Refuses what was given as `after` and is no place in the log, which ends at `end`: one beyond it is another log's, or
+ * mistyped. Nothing stands after it, which would pass for a list that has come to its end. @throws TimeError
+ */
+export function refuseUnlessPlace(events: Pick<EventStore, 'isPosition'>, after: string, end: Position | undefined): void {
+  if (events.isPosition(after) && end !== undefined && after <= end) return;
+  throw new TimeError(`after must be a position of this log${end === undefined ? ', which is empty' : `, such as ${end}`}`);
 }
 
 /** The events of a range that a filter lets through, in batches; each says how far the log has been looked at, at most to the range's end. @throws UnavailableError */

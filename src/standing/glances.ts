@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventStore, Position } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
+import { storedPosition } from '../ports/storedPosition.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../processors/checkpoint.js';
 import { PROCESS_LEASE } from '../processors/run.js';
 import { checkpointName, type Projection } from '../projections/projection.js';
@@ -21,8 +22,10 @@ const GLANCE_MS = 1_000;
 interface Glance {
   /** As `performance.now()` counts. */
   readonly at: number;
-  /** By name of projection, and `PROCESS_LEASE`. */
+  /** By name of projection, and `PROCESS_LEASE`: what is stored, as far as it counts. */
   readonly positions: ReadonlyMap<string, Position | undefined>;
+  /** What is stored there in place of a position, by the same names, where it is no place in the log: it counts as absent. */
+  readonly invalid: ReadonlyMap<string, string>;
   /** By name of lease. */
   readonly leases: ReadonlyMap<string, LeaseState | undefined>;
 }
@@ -81,22 +84,28 @@ export function glancing({ events, store, projections }: StandingsOptions): Glan
 
   async function glance(): Promise<Glance> {
     const positions = new Map<string, Position | undefined>();
+    const invalid = new Map<string, string>();
+    const note = async (name: string, stored: unknown): Promise<void> => {
+      const found = await storedPosition(events, stored);
+      positions.set(name, found.position);
+      if (found.invalid !== null) invalid.set(name, found.invalid);
+    };
     const keepers: string[] = [];
     for (const projection of projections) {
       const { name } = projection;
       const active = await store.active(name);
       const kept = await keptBuild(store, projection, active);
-      positions.set(name, await store.checkpoint(checkpointName(kept)));
+      await note(name, await store.checkpoint(checkpointName(kept)));
       if (active !== undefined && active !== kept.version) keepers.push(keeperLease(name, active));
     }
-    positions.set(PROCESS_LEASE, await processCheckpoint());
+    await note(PROCESS_LEASE, await processCheckpoint());
     const leases = new Map(await Promise.all([...leaseNames, ...keepers].map(async (name) => [name, await leaseState(store.records, name)] as const)));
-    return { at: performance.now(), positions, leases };
+    return { at: performance.now(), positions, invalid, leases };
   }
 
-  async function processCheckpoint(): Promise<Position | undefined> {
-    const kept = (await store.records.get<ProcessCheckpoint>(PROCESS_CHECKPOINT))?.value;
-    return kept?.logId === events.logId ? kept.position : undefined;
+  async function processCheckpoint(): Promise<unknown> {
+    const kept = (await store.records.get<Partial<ProcessCheckpoint>>(PROCESS_CHECKPOINT))?.value;
+    return kept?.logId === events.logId ? kept?.position : undefined;
   }
 
   return {

@@ -50,7 +50,7 @@ export async function processStandings(events: EventStore, parked: () => Promise
   await inSlices(open.resume(), (intent) => inFlight.set(processOf(intent), (inFlight.get(processOf(intent)) ?? 0) + 1));
   const seconds = open.oldestAt === undefined ? 0 : Math.max(0, (Date.now() - Date.parse(open.oldestAt)) / 1_000);
   return PARKED_NAMES.map((name) => ({
-    kind: 'process', name, position: done ?? null, lag_events: lag.events, lag_exact: lag.whole && whole, lag_seconds: inTenths(seconds), per_second: perSecond,
+    kind: 'process', name, position: done ?? null, invalid_position: seen.invalid.get(PROCESS_LEASE) ?? null, lag_events: lag.events, lag_exact: lag.whole && whole, lag_seconds: inTenths(seconds), per_second: perSecond,
     holder: holderOf(PROCESS_LEASE, glances), in_flight: inFlight.get(name) ?? 0, parked: waiting.get(name) ?? 0,
   }));
 }

@@ -1,6 +1,7 @@
 /** How a projection stands: what is built, what readers use, what is rebuilt and what can be gone back to. */
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
+import { storedPosition } from '../ports/storedPosition.js';
 import { checkpointName, type Projection } from '../projections/projection.js';
 import { type RebuildProgress, toldProgress } from '../projections/rebuilding/progress.js';
 import { rate } from '../projections/rebuilding/rate.js';
@@ -32,16 +33,17 @@ export async function projectionStanding(events: EventStore, store: ReadStore, p
   const { version, build } = buildOf(kept.version);
   const [former = null, formerRelease = null] = formers.filter(({ number }) => number !== active).map(({ number, until }) => ({ ...buildOf(number), until: new Date(until).toISOString() }));
   return {
-    kind: 'projection', name, version, build, in_use: active === kept.version, position: position ?? null, lag_events: lag.events, lag_exact: lag.whole,
+    kind: 'projection', name, version, build, in_use: active === kept.version, position: position ?? null, invalid_position: seen.invalid.get(name) ?? null, lag_events: lag.events, lag_exact: lag.whole,
     lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds), per_second: perSecond, holder: begun ? holderOf('projector', glances) : null, quarantined: quarantined.length, rebuild, served, former, former_release: formerRelease,
   };
 }
 
 async function servedStanding(events: EventStore, store: ReadStore, { name, types }: Projection, number: number, glances: Glances): Promise<ServedStanding> {
-  const [position, unkept] = await Promise.all([store.checkpoint(checkpointName({ name, version: number })), unkeptOf(store, name)]);
+  const [stored, unkept] = await Promise.all([store.checkpoint(checkpointName({ name, version: number })), unkeptOf(store, name)]);
+  const { position, invalid } = await storedPosition(events, stored);
   const lag = await lagBehind(events, position, types, COUNT);
   const holder = holderOf(unkept?.number === number ? keeperLease(name, number) : 'projector', glances);
-  return { ...buildOf(number), position: position ?? null, lag_events: lag.events, lag_exact: lag.whole, lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds), holder };
+  return { ...buildOf(number), position: position ?? null, invalid_position: invalid, lag_events: lag.events, lag_exact: lag.whole, lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds), holder };
 }
 
 async function rebuildStanding(store: ReadStore, name: string, glances: Glances): Promise<RebuildStanding | null> {

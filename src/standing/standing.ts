@@ -9,6 +9,8 @@ interface CommonStanding {
   readonly name: string;
   /** Everything up to here is done; null: nothing yet. */
   readonly position: Position | null;
+  /** What is stored in its place and is no place in the log, shortened: it counts as absent. Null: nothing is wrong with it. */
+  readonly invalid_position: string | null;
   /** Events that it subscribes to and has not done, up to the log's end. */
   readonly lag_events: number;
   /** False: there may be more. */
@@ -52,6 +54,7 @@ export interface ServedStanding {
   readonly version: number;
   readonly build: number;
   readonly position: Position | null;
+  readonly invalid_position: string | null;
   readonly lag_events: number;
   readonly lag_exact: boolean;
   readonly lag_seconds: number | null;

@@ -41,6 +41,18 @@ test('a projection that nobody runs falls behind the end of the log', async ({ h
   for (const part of ['event store",engine="embedded', 'read store",engine="embedded', 'bus",engine="none']) assert.is(found.get(`gift_engine_up{part="${part}"}`), 1, part);
 });
 
+test('a projection whose stored position is no place in the log is behind by everything', async ({ house: { events, store } }) => {
+  const { show, values } = exposed();
+  showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });
+  await events.append('gift-1', [{ ...event('GiftRedeemed'), at: ago(90) }], 'none');
+  const collection = { name: gifts.name, version: gifts.version, indexes: gifts.indexes };
+  await store.write([{ collection, documents: [], checkpoint: { projection: checkpointName(gifts), position: '18446744073709551615' } }]);
+  const found = await values();
+  assert.is(found.get(`gift_projection_lag_events{projection="gifts",version="${gifts.version}"}`), 1);
+  assert.ok(found.get(`gift_projection_lag_seconds{projection="gifts",version="${gifts.version}"}`)! >= 90);
+  assert.is(found.get(`gift_projection_lag_events{projection="transactions",version="${transactions.version}"}`), 0);
+});
+
 test('what is stored, in use and quarantined shows; a look serves for a second', async ({ house: { events, store } }) => {
   const { show, values } = exposed();
   showState(show, { engines: { events, store, bus: BUS }, projections: PROJECTIONS, processes: () => undefined });

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { gifts } from '../../src/projections/gifts.js';
+import { transactions } from '../../src/projections/transactions.js';
 import type { Projection } from '../../src/projections/projection.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../../src/processors/checkpoint.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
@@ -41,6 +42,28 @@ test('where nothing of the log could be looked at in time, it is not said that n
   } finally {
     AbortSignal.timeout = timeout;
     await look.close();
+  }
+}));
+
+test('a stored position that is no place in the log counts as absent and is named, and everything else is shown', installed(async ({ events, store, project }) => {
+  await buy(events);
+  const projector = await project();
+  await settled(projector, events);
+  await projector.close();
+  const end = await events.end();
+  for (const position of ['0000000000999999', '18446744073709551615', 'x'.repeat(100)]) {
+    const shown = position.length > 40 ? `${position.slice(0, 40)}…` : position;
+    await store.write([{ collection: gifts, documents: [], checkpoint: { projection: `gifts@${gifts.version}`, position } }]);
+    await store.records.put(PROCESS_CHECKPOINT, { logId: events.logId, types: '', position });
+    const look = standings({ events, store, projections: [gifts, transactions] as unknown as readonly Projection[] });
+    const found = await look.look();
+    await look.close();
+    const by = new Map(found.map((one) => [one.name, [one.position, one.invalid_position, one.lag_events]]));
+    assert.equal(by.get('gifts'), [null, shown, 1]);
+    assert.equal(by.get('transactions'), [end, null, 0]);
+    // The purchase is open: nothing was ever done for it.
+    assert.equal(by.get('purchase'), [null, shown, 1]);
+    assert.is(found.length, 6);
   }
 }));
 

@@ -12,6 +12,7 @@ import type { Call, EarlyCall, Schema } from '../route.js';
 import type { OpsDeps } from './deps.js';
 import { callerSchema, eventExample, eventSchema } from './eventSchemas.js';
 import { type OpsAnswer, type OpsRoute, reasonProperty } from './frame.js';
+import { refuseOtherPlaces } from './ranges.js';
 
 const LIMIT = 100;
 const MAX_LIMIT = 1_000;
@@ -110,6 +111,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       async handle({ query }) {
         const { state, process, after } = query as { readonly state: string; readonly process?: string; readonly after?: string };
         const limit = query['limit'] as number;
+        await refuseOtherPlaces(events, after);
         const where: Record<string, Condition> = {
           ...(process === undefined ? {} : { name: process }), ...(state === 'all' ? {} : { state }), ...(after === undefined ? {} : { changed: { gt: after } }),
         };

@@ -4,9 +4,12 @@ import type { Schema } from '../route.js';
 const nullable = (type: string, description: string): Schema => ({ type: [type, 'null'], description });
 const object = (title: string, properties: Readonly<Record<string, Schema>>): Schema => ({ title, type: 'object', additionalProperties: false, required: Object.keys(properties), properties });
 
+const INVALID = 'What is stored in its place and is no place in the log, shortened: it counts as absent. Null: nothing is wrong with it.';
+
 const common: Readonly<Record<string, Schema>> = {
   name: { type: 'string' },
   position: nullable('string', 'Everything up to here is done.'),
+  invalid_position: nullable('string', INVALID),
   lag_events: { type: 'integer', minimum: 0, description: 'Events that concern it, from where it stands up to the end of the log. A process manager stands at the oldest work that is still open.' },
   lag_exact: { type: 'boolean', description: 'False: there may be more than were counted.' },
   lag_seconds: nullable('number', 'Age of the oldest of them; null: not found in time.'),
@@ -41,6 +44,7 @@ const served = object('ServedBuild', {
   version: { type: 'integer' },
   build: { type: 'integer', description: 'How often this version had been built before.' },
   position: nullable('string', 'Everything up to here is done.'),
+  invalid_position: nullable('string', INVALID),
   lag_events: { type: 'integer', minimum: 0, description: 'Events that concern it and that it has not done.' },
   lag_exact: { type: 'boolean', description: 'False: there may be more than were counted.' },
   lag_seconds: nullable('number', 'Age of the oldest of them; null: not found in time.'),
@@ -72,7 +76,7 @@ export const standingSchema: Schema = {
   ],
 };
 
-const commonExample = { position: '0000000000000042', lag_events: 0, lag_exact: true, lag_seconds: 0, per_second: 12, holder: 'till-1:4711:0f3a5b7c' };
+const commonExample = { position: '0000000000000042', invalid_position: null, lag_events: 0, lag_exact: true, lag_seconds: 0, per_second: 12, holder: 'till-1:4711:0f3a5b7c' };
 /** One of each kind. */
 export const standingExamples = [
   { kind: 'projection', name: 'gifts', ...commonExample, version: 1, build: 0, in_use: true, quarantined: 0, rebuild: null, served: null, former: null, former_release: null },

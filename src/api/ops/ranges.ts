@@ -1,5 +1,5 @@
 /** Times and parts of the log as callers ask for them. */
-import { type LogRange, logRange } from '../../audit/range.js';
+import { type LogRange, logRange, refuseUnlessPlace } from '../../audit/range.js';
 import { DEFAULT_ZONE, TimeError, type TimeZone, pastInstant, timeZone } from '../../audit/times.js';
 import type { EventStore } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
@@ -47,6 +47,13 @@ export async function rangeAsked(events: EventStore, query: Call['query']): Prom
   return logRange(events, { zone, from, to, after }).catch((error: unknown) => {
     throw refusedWords(error);
   });
+}
+
+/** Refuses what a caller gives as `after` and is no place in the log. @throws HttpError `schema`; UnavailableError */
+export async function refuseOtherPlaces(events: Pick<EventStore, 'isPosition' | 'end'>, after: string | undefined): Promise<void> {
+  if (after === undefined) return;
+  const end = await events.end();
+  inWords(() => refuseUnlessPlace(events, after, end));
 }
 
 /** What is read from the caller's words about time. @throws HttpError `schema` with the words of a TimeError, and whatever else `read` does */

@@ -43,10 +43,24 @@ function wordsOf(found: readonly Standing[]): string[] {
       ['process manager', 'position', 'behind', 'for', 'events/s', 'in flight', 'parked', 'run by'],
       processes.map((one) => [one.name, one.position ?? 'none', ...lag(one), one.per_second, one.in_flight, one.parked, holder(one)]),
     ),
+    ...invalidTexts(models, processes),
     ...models.flatMap(({ name, rebuild }) => (rebuild === null ? [] : ['', rebuildText(name, rebuild)])),
     ...models.flatMap((one) => (one.served === null ? [] : ['', servedText(one, one.served)])),
     ...models.flatMap((one) => [one.former, one.former_release].flatMap((former) => (former === null ? [] : [formerText(one, former)]))),
   ];
+}
+
+/** Stored positions that are no place in the log, one a line, each named once. */
+function invalidTexts(models: readonly ProjectionStanding[], processes: readonly ProcessStanding[]): string[] {
+  const absent = (of: string, position: string): string => printable(`${of}: the stored position ${position} is no place in this log and counts as absent`);
+  const texts = models.flatMap(({ name, invalid_position: own, served }) => {
+    const invalid = own ?? served?.invalid_position ?? null;
+    return invalid === null ? [] : [`${absent(name, invalid)}: a process with the role projector builds it anew`];
+  });
+  const [managers] = processes;
+  const checkpoint = managers?.invalid_position ?? null;
+  if (checkpoint !== null) texts.push(`${absent('process managers', checkpoint)}: the log is read from its beginning`);
+  return texts.length === 0 ? [] : ['', ...texts];
 }
 
 function formerText({ name, version, in_use }: ProjectionStanding, former: FormerStanding): string {

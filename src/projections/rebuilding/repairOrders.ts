@@ -4,8 +4,10 @@
  */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import type { Logger } from 'pino';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import type { Correction, ReadStore, StoredDocument, StoredRecord } from '../../ports/readStore.js';
+import { positionFault, type ReachedLog, shownPosition } from '../../ports/storedPosition.js';
 import { buildText, sameVersion } from '../running/builds.js';
 import type { Lease } from '../running/lease.js';
 import { forgetQuarantine, isQuarantined, recordQuarantine } from '../running/quarantine.js';
@@ -55,11 +57,30 @@ export async function openOrders({ records }: Pick<ReadStore, 'records'>): Promi
   return (await records.list<RepairOrder>(REPAIRS)).filter(({ value }) => value.outcomes === undefined && value.failure === undefined);
 }
 
+/** What refusing one needs. */
+export interface RefuseDeps {
+  readonly store: Pick<ReadStore, 'records'>;
+  readonly events: ReachedLog;
+  readonly logger: Pick<Logger, 'warn'>;
+}
+
 /** What carrying out needs. */
 export interface CarryOutDeps {
   readonly store: ReadStore;
   readonly events: EventStore;
   readonly lease: Pick<Lease, 'held'>;
+}
+
+/**
+ * Ends an order whose documents are told to stand at no place in the log: none will ever have been stored up to there. @throws UnavailableError
+ */
+export async function refuseInvalid(deps: RefuseDeps, { key, value, version }: StoredRecord<RepairOrder>): Promise<void> {
+  const { store, events, logger } = deps;
+  const fault = value.through === null ? undefined : await positionFault(events, value.through);
+  if (fault === undefined) return;
+  logger.warn({ projection: value.name, position: shownPosition(value.through) }, `projector: the stored position of a repair ${fault}: the repair is refused`);
+  const failure = `its stored position ${fault}`;
+  await store.records.put(key, { ...value, documents: [], failure } satisfies RepairOrder, { expected: version, expiresAt: Date.now() + ORDER_MS });
 }
 
 /**

@@ -1,5 +1,6 @@
 /** How far behind the log's end something is that folds it: measured against the end as it is now, so that what is stuck can't look healthy. */
 import type { EventStore, Position } from '../../ports/eventStore.js';
+import { storedPosition } from '../../ports/storedPosition.js';
 
 /** What waits to be folded. */
 export interface Lag {
@@ -25,11 +26,16 @@ const COUNT = 10_000;
 const WITHIN_MS = 200;
 const BATCH = 1_000;
 
-/** Measures what waits behind `position` (`undefined`: everything). Costs one look at the log's end where nothing does. @throws UnavailableError */
-export async function lagBehind(events: EventStore, position: Position | undefined, types: readonly string[], options: LagOptions = {}): Promise<Lag> {
+/**
+ * Measures what waits behind a stored position (`undefined`: everything). One that is no place in the log counts as absent, so that all waits.
+ * Costs one look at the log's end where nothing waits. @throws UnavailableError
+ */
+export async function lagBehind(events: EventStore, stored: Position | undefined, types: readonly string[], options: LagOptions = {}): Promise<Lag> {
   const { count = COUNT, withinMs = WITHIN_MS, now = Date.now } = options;
   const end = await events.end();
-  if (end === undefined || (position !== undefined && position >= end)) return { events: 0, seconds: 0, whole: true };
+  if (end === undefined || stored === end) return { events: 0, seconds: 0, whole: true };
+  const { position } = await storedPosition(events, stored);
+  if (position !== undefined && position >= end) return { events: 0, seconds: 0, whole: true };
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), withinMs);
   let waiting = 0;

@@ -6,7 +6,7 @@ import type { EventStore } from '../../ports/eventStore.js';
 import type { ReadStore, StoredRecord } from '../../ports/readStore.js';
 import type { FollowerRun } from '../../supervision/followers.js';
 import type { Projection } from '../projection.js';
-import { carryOut, openOrders, type RepairOrder } from '../rebuilding/repairOrders.js';
+import { carryOut, openOrders, refuseInvalid, type RepairOrder } from '../rebuilding/repairOrders.js';
 import { asBuild, REBUILDS, rebuildOf, sameVersion, type Rebuild } from './builds.js';
 import { type FeedOptions, runFeed } from './feed.js';
 import { type BuildCheck, emptyIfInvalid } from './invalidBuilds.js';
@@ -278,7 +278,11 @@ export async function lead(options: LeadOptions): Promise<void> {
     }
     for (const order of await openOrders(store)) {
       const unit = served(order.value.name);
-      if (unit === undefined || !stands(unit, order.value)) continue;
+      if (unit === undefined) continue;
+      if (!stands(unit, order.value)) {
+        await refuseInvalid(check, order);
+        continue;
+      }
       orders.set(order.key, order);
       turn.abort();
     }

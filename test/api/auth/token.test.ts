@@ -66,7 +66,7 @@ async function start(parts: { clock: Clock; records: MemoryRecords; accounts: Me
     addressOf: (ctx) => auth.address(ctx.req.socket.remoteAddress, ctx.get('x-forwarded-for')),
     records: parts.records,
     hash,
-    positions: { parse: () => undefined, format: (position) => position, wait: async () => undefined, waitForEnd: async () => undefined },
+    positions: { parse: () => undefined, stored: () => undefined, format: (position) => position, wait: async () => undefined, waitForEnd: async () => undefined },
     onUnkept: () => undefined,
     logger,
   });

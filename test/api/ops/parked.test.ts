@@ -120,6 +120,10 @@ test('page by page, by process and state', async () => {
   assert.deepEqual(await of('process=purchase'), all.filter(({ process, state }) => process === 'purchase' && state === 'parked'));
   assert.deepEqual(await of('process=dispute&state=all'), []);
   assert.deepEqual(await of('state=discarded'), all.filter(({ state }) => state === 'discarded'));
+  for (const after of ['', 'x', '42', '18446744073709551615', '9'.repeat(16)]) {
+    const answer = await get(`?after=${after}`);
+    assert.deepEqual([answer.status, /^after must be a position of this log, such as \d+$/.test(answer.json.error)], [422, true], after);
+  }
   refused(await get('?state=lost'), 422, 'state must be parked or retried or discarded or all');
 });
 

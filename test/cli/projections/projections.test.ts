@@ -16,7 +16,7 @@ import { transactionStream } from '../../../src/domain/purchase.js';
 import type { EventStore } from '../../../src/ports/eventStore.js';
 import type { ReadStore } from '../../../src/ports/readStore.js';
 import { gifts } from '../../../src/projections/gifts.js';
-import { collectionOf, type Projection } from '../../../src/projections/projection.js';
+import { checkpointName, collectionOf, type Projection } from '../../../src/projections/projection.js';
 import { buildOf, putFormer, rebuildOf } from '../../../src/projections/running/builds.js';
 import { startProjector } from '../../../src/projections/running/projector.js';
 import { recordQuarantine } from '../../../src/projections/running/quarantine.js';
@@ -216,6 +216,21 @@ test('the status shows a stuck projector as stuck, measured against the log', as
     const manager = by.get('purchase');
     assert.ok(Number(manager?.['in_flight']) >= 1 && Number(manager?.['lag_seconds']) >= 90, JSON.stringify(manager));
     assert.equal([by.get('refund')?.['parked'], by.get('notification')?.['parked'], manager?.['holder']], [1, 0, null]);
+  });
+});
+
+test('the status names stored positions that are no place in the log, and shows the rest', async ({ dir }) => {
+  await stores(dir, async ({ events, store }) => {
+    await append(events, giftStream('feedfeedfeedfeedfeed'), 'GiftClaimed', { user_id: 'u1' });
+    await store.write([{ collection: gifts, documents: [], checkpoint: { projection: checkpointName(gifts), position: '18446744073709551615' } }]);
+    await store.records.put('checkpoint/purchase-process', { logId: events.logId, types: '', position: '18446744073709551615' });
+    const [words, json] = await Promise.all([gift(dir, ['projections', 'status']), gift(dir, ['projections', 'status', '--json'])]);
+    assert.equal([words.code, json.code], [0, 0]);
+    assert.match(words.out, /^gifts: the stored position 18446744073709551615 is no place in this log and counts as absent: a process with the role projector builds it anew$/m);
+    assert.match(words.out, /^process managers: the stored position 18446744073709551615 is no place in this log and counts as absent: the log is read from its beginning$/m);
+    const by = new Map(json.records().map((one) => [one['name'], one]));
+    assert.equal([by.get('gifts')?.['position'], by.get('gifts')?.['invalid_position'], Number(by.get('gifts')?.['lag_events']) > 0], [null, '18446744073709551615', true]);
+    assert.equal([by.get('accounts')?.['invalid_position'], by.get('refund')?.['invalid_position']], [null, '18446744073709551615']);
   });
 });
 

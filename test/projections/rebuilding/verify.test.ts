@@ -311,6 +311,19 @@ test('an order that nobody carries out for as long as it lasts is not waited for
   assert.match(await refusal(repair(deps, GIFTS_PROJECTION, [gift], { pace: FULL_SPEED, signal: AbortSignal.timeout(5_000) }), RepairRefusedError), /no process has put anything in place/);
 }));
 
+test('an order for a position that is no place in the log is refused, and others are carried out', installed(async (house) => {
+  const { events, store, project } = house;
+  for (const through of ['18446744073709551615', '0000000000999999']) {
+    const { key } = await ordered(house, 1, { through });
+    const projector = await project();
+    const failed = async (): Promise<string | undefined> => (await store.records.get<RepairOrder>(key))?.value.failure;
+    await until(async () => (await failed()) !== undefined, 'it is refused');
+    assert.match((await failed()) ?? '', /^its stored position (is none that an event of this log can have|lies beyond the end of the log)$/);
+    await settled(projector, events);
+    await projector.close();
+  }
+}));
+
 test('documents that stand beyond the checkpoint are not put back by a repair', installed(async (house) => {
   const { events, store } = house;
   const { ids: [gift = ''], unit, out } = await ordered(house, 1);
