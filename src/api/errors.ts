@@ -64,6 +64,8 @@ export const ERRORS = {
   invalid_product: [422, 'Invalid product.'],
   invalid_payment_reference: [422, 'Invalid payment reference.'],
   cannot_use_payment_method: [403, 'Cannot use this payment method.'],
+  amount_too_small: [422, 'Amount too small: a card is charged at least 0.30.'],
+  amount_too_large: [422, 'Amount too large: a card is charged at most 999999.99.'],
   receiver_not_found: [422, 'Receiver not found.'],
   invalid_phone_number: [422, 'Invalid phone number.'],
   transaction_pending: [409, 'transaction is not settled yet.'],

@@ -88,6 +88,9 @@ const REPEATS = {
   voucher_not_available: ['read models', 'open'],
   invalid_product: ['read models', 'kept'],
   invalid_payment_reference: ['read models', 'kept'],
+  // Prices follow the catalogue.
+  amount_too_small: ['read models', 'kept'],
+  amount_too_large: ['read models', 'kept'],
   cannot_use_payment_method: ['read models', 'kept'],
   receiver_not_found: ['read models', 'kept'],
   invalid_phone_number: ['request', 'kept'],

@@ -14,7 +14,7 @@ const WHAT_TO_DO: Partial<Readonly<Record<RefusalCode, string>>> = {
   invalid_phone_number: 'give a mobile number such as 07700 900102 or +447700900102',
   parked_work_not_found: 'gift parked list --state all shows what there is',
   work_retried: 'it can be discarded once it is parked again (gift parked show)',
-  work_discarded: 'the telling has been recorded as failed; gift gifts resend tells the receiver again',
+  work_discarded: 'a telling has been recorded as failed (gift gifts resend tells the receiver again), a charge as declined',
 };
 
 /** A failure in words, where it is a refusal; else as it is. */

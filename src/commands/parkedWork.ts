@@ -1,11 +1,12 @@
 /** RetryParked and DiscardParked: what support does about work that a process manager could not do. */
-import { discardWork, evolveParked, PARKED_NAMES, parkedId, type ParkedEvent, type ParkedName, parkedStream, type ParkedWork, retryWork } from '../domain/parked.js';
+import { CHARGE_STEP, discardWork, evolveParked, PARKED_NAMES, parkedId, type ParkedEvent, type ParkedName, parkedStream, type ParkedWork, retryWork } from '../domain/parked.js';
 import { Refusal } from '../domain/refusal.js';
 import { ConflictError, type EventStore, type RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
 import type { ParkedDocument } from '../projections/parked.js';
 import type { ReadModel } from '../projections/readModel.js';
 import { type CommandContext, ownEvents, recordable } from './context.js';
+import { giveUpCharge } from './giveUpCharge.js';
 import { giveUpTelling } from './giveUpTelling.js';
 import { append } from './handle.js';
 
@@ -48,14 +49,18 @@ export async function retryParked(deps: ParkedDeps, idOrEntity: string, context:
 }
 
 /**
- * Takes parked work off the list for good: a person has seen to it. Then a telling is recorded as failed, so that nobody will ever tell it on its account:
- * only then, for who loses against a retry must not have ended what that one promised. A crash in between is healed by discarding it again.
+ * Takes parked work off the list for good: a person has seen to it. Then a telling is recorded as failed, so that nobody will ever tell it on its account, and a
+ * charge as declined, so that its gifts don't stay pending for ever: only then, for a discard that loses against a retry must not have ended what that one
+ * promised. A crash in between is healed by discarding it again.
  * @throws Refusal `parked_work_not_found`, `work_retried`; UnavailableError
  */
 export async function discardParked(deps: ParkedDeps, idOrEntity: string, context: CommandContext, reason: string): Promise<ParkedOutcome> {
   const outcome = await decided(deps, idOrEntity, context, ({ work }) => discardWork(work, reason));
   const discarded = outcome.own ?? outcome.history.findLast(({ type }) => type === 'WorkDiscarded');
-  if (outcome.name === 'notification' && discarded !== undefined) await giveUpTelling(deps.events, outcome.work.entity, context, discarded.position);
+  if (discarded === undefined) return outcome;
+  const { entity, step } = outcome.work;
+  if (outcome.name === 'notification') await giveUpTelling(deps.events, entity, context, discarded.position);
+  if (outcome.name === 'purchase' && step === CHARGE_STEP) await giveUpCharge(deps.events, entity, context);
   return outcome;
 }
 

@@ -4,7 +4,7 @@ import { inSlices } from '../async/slices.js';
 import { fold } from '../domain/decider.js';
 import type { KeyedHash } from '../domain/keyedHash.js';
 import { normalisePhoneNumber } from '../domain/phoneNumber.js';
-import { type GiftsPurchased, type MadePurchase, type PurchaseReceiver, purchaseAggregate, transactionStream } from '../domain/purchase.js';
+import { brokenCardLimit, type GiftsPurchased, type MadePurchase, type PurchaseReceiver, purchaseAggregate, transactionStream } from '../domain/purchase.js';
 import { Refusal } from '../domain/refusal.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
 import type { AccountDocument, PaymentMethodDocument } from '../projections/accounts.js';
@@ -59,7 +59,7 @@ export async function findPurchase(deps: PurchaseDeps, context: CommandContext, 
   return last < 0 ? settle(deps, transactionId, true) : purchasedOf(transactionId, history.slice(0, last + 1), true);
 }
 
-/** Buys. @throws Refusal in the order of decisions 1 (reference, access, product, receivers), naming the first receiver that is refused by its field in the request; UnavailableError */
+/** Buys. @throws Refusal in the order of decisions 1 (reference, access, product, amount, receivers), naming the first receiver that is refused by its field in the request; UnavailableError */
 export async function purchaseGifts(deps: PurchaseDeps, userId: string, context: CommandContext, request: PurchaseRequest): Promise<Purchased> {
   const transactionId = transactionIdOf(context);
   const purchase = await gather(deps, userId, context, request, transactionId);
@@ -93,7 +93,11 @@ async function gather(deps: PurchaseDeps, userId: string, context: CommandContex
   const catalogue = deps.catalogue.current();
   const product = catalogue.products.get(request.product_id);
   if (product === undefined || !catalogue.sellable(product, userId)) throw new Refusal('invalid_product');
-  const receivers = await receiversOf(deps, request.receivers ?? [{}]);
+  const asked = request.receivers ?? [{}];
+  const total = product.sale_price * asked.length;
+  const broken = method.kind === 'card' ? brokenCardLimit(total) : undefined;
+  if (broken !== undefined) throw new Refusal(broken);
+  const receivers = await receiversOf(deps, asked);
   return {
     transaction_id: transactionId,
     seed: randomBytes(32).toString('hex'),
@@ -102,7 +106,7 @@ async function gather(deps: PurchaseDeps, userId: string, context: CommandContex
     brand_id: product.brand_id,
     product_name: product.name,
     sale_price: product.sale_price,
-    total: product.sale_price * receivers.length,
+    total,
     payment_reference: request.payment_reference,
     expires_on: daysAfter(context.now, product.valid_days),
     message: request.message,

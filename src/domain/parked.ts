@@ -9,6 +9,9 @@ export const PARKED_NAMES = ['purchase', 'notification', 'refund', 'dispute'] as
 /** The name of a process manager that parks. */
 export type ParkedName = (typeof PARKED_NAMES)[number];
 
+/** The step of a purchase that takes the money. */
+export const CHARGE_STEP = 'charge';
+
 /** The stream of a process manager's parked work. */
 export const parkedStream = (name: ParkedName): string => `parked-${name}`;
 
@@ -81,12 +84,13 @@ export function evolveParked(work: ParkedWork | undefined, { type, data }: Parke
 }
 
 /**
- * Hands it back; where it has been already: no event. A telling that was discarded has been recorded as failed: it is told again by a resend.
+ * Hands it back; where it has been already: no event. A telling that was discarded has been recorded as failed (it is told again by a resend), and a charge as
+ * declined (the gifts are bought again).
  * @throws Refusal `work_discarded`
  */
 export function retryWork(name: ParkedName, { state, entity, transaction_id, step, times }: ParkedWork, reason: string): WorkRetried[] {
   if (state === 'retried') return [];
-  if (state === 'discarded' && name === 'notification') throw new Refusal('work_discarded');
+  if (state === 'discarded' && (name === 'notification' || (name === 'purchase' && step === CHARGE_STEP))) throw new Refusal('work_discarded');
   return [{ type: 'WorkRetried', data: { entity, transaction_id, step, times, reason } }];
 }
 

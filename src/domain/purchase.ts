@@ -166,6 +166,15 @@ export function settleCharge(state: Purchase, outcome: PaymentCharged | PaymentD
   return state.status === 'pending' ? [outcome] : [];
 }
 
+/** What a card can be charged with at once, pence: Stripe's limits for pounds (https://docs.stripe.com/currencies#minimum-and-maximum-charge-amounts). */
+export const CARD_LIMITS = { least: 30, most: 99_999_999 } as const;
+
+/** Which limit an amount (pence) breaks; nothing is never charged, and so breaks none. Wallets have none. */
+export function brokenCardLimit(amount: number): 'amount_too_small' | 'amount_too_large' | undefined {
+  if (amount === 0) return undefined;
+  return amount < CARD_LIMITS.least ? 'amount_too_small' : amount > CARD_LIMITS.most ? 'amount_too_large' : undefined;
+}
+
 /** How long a buyer has to prove who they are, milliseconds. */
 export const AUTHENTICATION_MS = 15 * 60_000;
 

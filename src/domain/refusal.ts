@@ -26,6 +26,8 @@ export type RefusalCode =
   | 'invalid_product'
   | 'invalid_payment_reference'
   | 'cannot_use_payment_method'
+  | 'amount_too_small'
+  | 'amount_too_large'
   | 'receiver_not_found'
   | 'invalid_phone_number'
   | 'transaction_pending'

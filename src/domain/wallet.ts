@@ -92,3 +92,10 @@ export function credit(state: Wallet, asked: WalletCredited['data']): WalletCred
   if (isCredited(state, asked.cause) || asked.amount > leftOf(state, asked.transaction_id)) return [];
   return [{ type: 'WalletCredited', data: asked }];
 }
+
+/** Leaves a purchase that was given up unpaid: what was debited comes back, and what asks for it later is refused. Again: no event. */
+export function giveUpDebit(state: Wallet, asked: WalletDebited['data']): (WalletDebitRefused | WalletCredited)[] {
+  const decided = debitOf(state, asked.transaction_id);
+  if (decided === 'debited') return credit(state, { ...asked, cause: `discarded-${asked.transaction_id}` });
+  return decided === undefined ? [{ type: 'WalletDebitRefused', data: asked }] : [];
+}

@@ -50,6 +50,22 @@ test('nothing is bought with a payment method that is unknown, retired or anothe
   await refuses('invalid_product', undefined, false);
 });
 
+test('a card is charged nothing, or 30 pence to 999,999.99 pounds at once; a wallet whatever it is', async () => {
+  const priced = (sale_price: number, kind = 'card'): ReturnType<typeof house> => {
+    const at = house({ 'paymentMethod-pm': method({ kind }) });
+    const catalogue = { current: () => ({ products: new Map([['latte', { ...latte, sale_price }]]), sellable: () => true }) };
+    return { ...at, deps: { ...at.deps, catalogue } as unknown as PurchaseDeps };
+  };
+  const many = (count: number): Partial<PurchaseRequest> => ({ receivers: Array.from({ length: count }, () => ({})) });
+  for (const [price, count, code] of [[20, 1, 'amount_too_small'], [29, 1, 'amount_too_small'], [100_000_000, 1, 'amount_too_large'], [10_000, 10_000, 'amount_too_large']] as const) {
+    const at = priced(price);
+    await assert.rejects(buy(at, many(count)), refusal(code), `${count} for ${price}`);
+    assert.deepEqual(at.events.log, []);
+    assert.equal((await buy(priced(price, 'wallet'), many(count))).total, price * count);
+  }
+  for (const [price, count] of [[0, 1], [30, 1], [20, 2], [99_999_999, 1]] as const) assert.equal((await buy(priced(price), many(count))).total, price * count);
+});
+
 test('gifts are valid for the product’s days from the day they are bought, in UTC, and cost its price each', async () => {
   const { expires_on, total, receivers } = await buy(house());
   assert.deepEqual({ expires_on, total, receivers }, { expires_on: '2026-03-30', total: 350, receivers: [{}] });

@@ -48,7 +48,7 @@ test('a retry hands it back once', () => {
   assert.equal(retryWork('purchase', after(parked(), retried), 'again'), []);
   assert.equal(retryWork('purchase', after(parked(), retried, parked(2)), 'again'), [{ type: 'WorkRetried', data: { ...work, times: 2, reason: 'again' } }]);
   assert.equal(retryWork('refund', after(parked(), discarded), 'by mistake')[0]?.type, 'WorkRetried');
-  assert.throws(() => retryWork('notification', after(parked(), discarded), 'by mistake'), refusal('work_discarded'));
+  for (const name of ['notification', 'purchase'] as const) assert.throws(() => retryWork(name, after(parked(), discarded), 'by mistake'), refusal('work_discarded'));
 });
 
 test('what waits is discarded once; what was handed back is not', () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { fold, type Happened } from '../../src/domain/decider.js';
-import { credit, debit, debitOf, isCredited, leftOf, type Wallet, walletAggregate, type WalletEvent, walletStream } from '../../src/domain/wallet.js';
+import { credit, debit, debitOf, giveUpDebit, isCredited, leftOf, type Wallet, walletAggregate, type WalletEvent, walletStream } from '../../src/domain/wallet.js';
 
 const test = suite('wallet');
 
@@ -65,6 +65,17 @@ test('gives back what is left of a debit, each refund once', () => {
   assert.equal(credit(after, { transaction_id: 'v', amount: 1, cause: 'r4' }), [], 'never debited');
   assert.equal(credit(given(refused('t', 5), toppedUp('a', 9)), { transaction_id: 't', amount: 5, cause: 'r1' }), [], 'a debit that was refused took nothing');
   assert.is(debitOf(after, 'r1'), undefined);
+});
+
+test('a purchase that was given up stays unpaid, whatever had been decided', () => {
+  const asked = { transaction_id: 't1', amount: 300 };
+  const credited: WalletEvent = { type: 'WalletCredited', data: { ...asked, cause: 'discarded-t1' } };
+  const after = (...events: readonly WalletEvent[]): WalletEvent[] => giveUpDebit(given(toppedUp('x', 500), ...events), asked);
+  assert.equal(after(), [refused('t1', 300)]);
+  assert.equal(after(refused('t1', 300)), []);
+  assert.equal(debit(given(toppedUp('x', 500), refused('t1', 300)), asked), []);
+  assert.equal(after(debited('t1', 300)), [credited]);
+  assert.equal(after(debited('t1', 300), credited), []);
 });
 
 test.run();

@@ -3,12 +3,14 @@ import * as assert from 'uvu/assert';
 import type { CommandContext } from '../../src/commands/context.js';
 import { notePaymentNews } from '../../src/commands/notePaymentNews.js';
 import { discardParked, type ParkedDeps, retryParked } from '../../src/commands/parkedWork.js';
+import { Refusal } from '../../src/domain/refusal.js';
 import { type Bus, RemoteError } from '../../src/ports/bus.js';
 import type { EventStore } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { type House, phone, sentIn } from '../support/house.js';
 import { houseSuite } from '../support/houseSuite.js';
 import { mortal } from '../support/mortal.js';
+import { rejects } from '../support/rejects.js';
 
 const test = houseSuite('parked work');
 
@@ -196,7 +198,46 @@ test('a purchase that was parked while its gifts were issued goes on where it wa
   }
 });
 
-test('a discarded telling has failed, and is never sent; a discarded charge stays as it is', async ({ house }) => {
+for (const when of ['while its process runs', 'while none runs'] as const) {
+  test(`a charge discarded ${when} is declined, its gifts are cancelled, and no process asks for it again`, async ({ house }) => {
+    await house.work();
+    let charges = 0;
+    const bus = answering(house.bus, 'payments.charge', () => {
+      charges++;
+      return Promise.resolve({ outcome: 'impossible', cause: 'the account is closed' });
+    });
+    const process = house.process({ bus });
+    const { transactionId, giftIds } = await house.buy([phone(1)]);
+    await house.until(async () => (await house.all('WorkParked')).length === 1);
+    if (when === 'while none runs') await process.close();
+    const given = context();
+    await discardParked(desk(house), transactionId, given, 'bought again with another card');
+    await discardParked(desk(house), transactionId, given, 'bought again with another card');
+    await discardParked(desk(house), transactionId, context(), 'again');
+    assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'ChargeStarted', 'PaymentDeclined']);
+    assert.equal((await house.all('PaymentDeclined'))[0]?.data, { provider: 'support', code: 'discarded' });
+    await rejects(retryParked(desk(house), transactionId, context(), 'after all'), Refusal, /work_discarded/);
+    const next = house.process();
+    await house.until(async () => next.status().open === 0);
+    await next.close();
+    assert.equal([charges, sentIn(house), await house.types(`gift-${giftIds[0]}`)], [1, 0, []]);
+  });
+}
+
+test('a charge that a wallet had paid when it is discarded is given back to the wallet, once', async ({ house }) => {
+  const amount = 250;
+  const { transactionId } = await house.buy([{}], { reference: 'wallet-1', price: amount });
+  const wallet = 'wallet-wallet-1';
+  await house.append(wallet, 'WalletToppedUp', { top_up_id: 'x', amount: 1_000 });
+  await house.append(wallet, 'WalletDebited', { transaction_id: transactionId, amount });
+  await house.append('parked-purchase', 'WorkParked', { entity: transactionId, transaction_id: transactionId, step: 'charge', cause: 'lost', event_id: 'e' });
+  const given = context();
+  for (const one of [given, given, context()]) await discardParked(desk(house), transactionId, one, 'not wanted');
+  assert.equal(await house.types(wallet), ['WalletToppedUp', 'WalletDebited', 'WalletCredited']);
+  assert.equal(await house.types(`transaction-${transactionId}`), ['GiftsPurchased', 'PaymentDeclined']);
+});
+
+test('a discarded telling has failed, and is never sent', async ({ house }) => {
   await house.work();
   const bus = answering(house.bus, 'notifications.send', () => Promise.resolve({ outcome: 'impossible', cause: 'senseless' }));
   house.process({ bus });

@@ -126,6 +126,10 @@ export async function openStripeServer(): Promise<StripeServer> {
     const amount = Number(form.get('amount'));
     if (form.has('payment_method_types[0]')) return invalid('parameter_unknown', 'Received unknown parameter: payment_method_types', 'payment_method_types');
     if (!(amount >= 30)) return invalid('amount_too_small', 'Amount must be at least £0.30 gbp', 'amount');
+    if (amount > 99_999_999) return invalid('amount_too_large', 'Amount must be no more than £999,999.99', 'amount');
+    if (form.get('payment_method') === 'pm_card_detached') {
+      return failure(400, { type: 'invalid_request_error', message: 'The provided PaymentMethod was previously used with a PaymentIntent without Customer attachment, or was detached from a Customer. It may not be used again.' });
+    }
     if (form.has('off_session') || form.get('confirm') !== 'true' || form.get('use_stripe_sdk') !== 'true') return invalid('parameter_missing', 'Only payments confirmed on-session by the SDK are stood in for');
     const metadata = metadataOf(form);
     const id = idOf('pi');

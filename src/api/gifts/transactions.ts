@@ -217,7 +217,7 @@ export function transactionRoutes(deps: GiftRouteDeps): Route[] {
       errorHeaders: {
         payment_declined: BOUGHT_NOT_PAID, payment_needs_authentication: BOUGHT_NOT_PAID, receiver_not_found: REFUSED_RECEIVER, invalid_phone_number: REFUSED_RECEIVER,
       },
-      errors: ['payment_declined', 'payment_needs_authentication', 'invalid_payment_reference', 'cannot_use_payment_method', 'invalid_product', 'receiver_not_found', 'invalid_phone_number'],
+      errors: ['payment_declined', 'payment_needs_authentication', 'invalid_payment_reference', 'cannot_use_payment_method', 'invalid_product', 'amount_too_small', 'amount_too_large', 'receiver_not_found', 'invalid_phone_number'],
       async open(early) {
         const context = contextOf(early, deps.now());
         const earlier = early.bodyHash === undefined ? undefined : await findPurchase(deps, context, early.firstPosition);

@@ -157,8 +157,8 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       path: '/ops/parked/:parkedId/discard',
       operation: 'discardParked',
       summary: 'Discard parked work',
-      description: 'Takes it off the list for good: a person has seen to it, or decided that it need not be done. It stays in the log, with who and why. A telling is recorded as failed. A charge is not asked for again: ' +
-        'its gifts stay pending. A refund or a dispute stays as it was.',
+      description: 'Takes it off the list for good: a person has seen to it, or decided that it need not be done. It stays in the log, with who and why. A telling is recorded as failed. A charge is recorded as declined: ' +
+        'its gifts are cancelled. A refund or a dispute stays as it was.',
       tag: 'Parked work',
       roles: ['support'],
       params,

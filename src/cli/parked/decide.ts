@@ -53,7 +53,7 @@ export function discardCommand(terminal: Terminal): Command {
   const command = new Command('discard')
     .summary('take parked work off the list for good')
     .description('Discards parked work: a person has seen to it, or decided that it need not be done. It stays in the log, with who and why.\n' +
-      'A message to a receiver is recorded as failed. A charge is not asked for again: its gifts stay pending. A refund or a dispute stays as it was: nothing more is given back or freed.')
+      'A message to a receiver is recorded as failed. A charge is recorded as declined: its gifts are cancelled (look at the provider first). A refund or a dispute stays as it was: nothing more is given back or freed.')
     .argument('<id...>', 'ids of the parked work, or of its gift, transaction, refund or dispute');
   return withReason(command)
     .addHelpText('after', `

@@ -3,6 +3,7 @@
  * Answers each transaction once for ever: its ledger is a record a transaction.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { brokenCardLimit } from '../../domain/purchase.js';
 import type { Records } from '../../ports/readStore.js';
 import type { AuthenticationReply, ChargeReply, RefundReply } from '../messages.js';
 import { RefusedError, refuseForeign } from '../trouble.js';
@@ -91,7 +92,7 @@ export function simulatedPayments(records: Records, now: () => number): Simulate
         const waiting = { outcome: 'authentication', provider: PROVIDER, payment_id: idOf(transaction_id), action: ACTION, simulated: true, reference: payment_reference } as const;
         return replyOf(await keep(transaction_id, { ...waiting, ...asked }, 0));
       }
-      const code = declineCodeOf(payment_reference);
+      const code = brokenCardLimit(amount) ?? declineCodeOf(payment_reference);
       return replyOf(await keep(transaction_id, { ...settled(transaction_id, code), ...asked }, 0));
     },
 

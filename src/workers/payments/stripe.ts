@@ -8,7 +8,7 @@ import type { AuthenticationReply, ChargeReply } from '../messages.js';
 import { NotNowError, RefusedError, TroubleError } from '../trouble.js';
 import type { PaymentProvider } from './provider.js';
 import { CURRENCY, intentIn, pageIn, penceTaken } from './stripeAnswers.js';
-import { codeOf, DeclinedError, failed, type Intent, KEY_LIVES_MS, MismatchError, openStripe, PROVIDER, type StripeSettings, UnclearError } from './stripeClient.js';
+import { codeOf, DeclinedError, failed, type Intent, KEY_LIVES_MS, MismatchError, NeverTakenError, neverTaken, openStripe, PROVIDER, type StripeSettings, UnclearError } from './stripeClient.js';
 import { stripeRefunds } from './stripeRefunds.js';
 
 /** What the worker works with. */
@@ -85,6 +85,14 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
     }
   };
 
+  /** An earlier request, whose answer was lost, may have made the payment before the card was gone: then that one says how it stands. */
+  const refuse = async (transactionId: string, error: NeverTakenError): Promise<ChargeReply | AuthenticationReply> => {
+    const found = await find(transactionId);
+    if (found !== undefined) return settle(found);
+    logger.warn({ err: error }, 'a payment was declined, since Stripe will never take it');
+    return { outcome: 'declined', provider: PROVIDER, code: error.code, simulated: false };
+  };
+
   return {
     async charge({ transaction_id, amount, payment_reference, customer, started_at }) {
       if (amount === 0) return { outcome: 'charged', provider: PROVIDER, charge_id: `free_${transaction_id}`, simulated: false };
@@ -106,11 +114,12 @@ export function stripePayments(settings: StripeSettings, { logger, now, timeoutM
             },
             { idempotencyKey: transaction_id },
           );
-        const made = await call(() => create().then((answer) => intentIn(answer)));
+        const made = await call(() => create().catch(neverTaken).then((answer) => intentIn(answer)));
         // For a day Stripe repeats its first answer under this key: how the intent stands by now only the intent says.
         return await settle(made.status === 'processing' ? ((await retrieve(made.id)) ?? made) : made);
       } catch (error) {
         if (error instanceof DeclinedError) return error.intent === undefined ? { outcome: 'declined', provider: PROVIDER, code: error.code, simulated: false } : decline(intentIn(error.intent), error.code);
+        if (error instanceof NeverTakenError) return refuse(transaction_id, error);
         if (!(error instanceof UnclearError) && !(error instanceof MismatchError)) throw error;
         // Stripe repeats its own failures under their key for a day: what came of it stands with the intent alone.
         const found = await find(transaction_id);

@@ -41,6 +41,16 @@ export class DeclinedError extends Error {
   }
 }
 
+/** Stripe will never take this payment, and made none of the request. `code`: its word for why. */
+export class NeverTakenError extends Error {
+  override readonly name = 'NeverTakenError';
+  readonly code: string;
+  constructor(code: string, where: string) {
+    super(`Stripe will never take this payment (${where})`);
+    this.code = code;
+  }
+}
+
 /** Stripe answered with a failure of its own: what was done must be looked up. */
 export class UnclearError extends TroubleError {}
 
@@ -67,6 +77,33 @@ export function openStripe({ secretKey, apiUrl }: StripeSettings, timeout: numbe
 export function codeOf(error: { readonly decline_code?: string | undefined; readonly code?: string | undefined } | undefined): string {
   // The library leaves what it wasn't told empty.
   return [error?.decline_code, error?.code].find((code) => code !== undefined && code !== '') ?? 'generic_decline';
+}
+
+/** What a request for a payment brings of the purchase and its buyer. All else in it is ours. */
+const OF_THE_PURCHASE: ReadonlySet<string> = new Set(['amount', 'currency', 'payment_method', 'customer']);
+/** Codes that speak of the money or the card, though they name no parameter (https://docs.stripe.com/error-codes). */
+const ABOUT_THE_PAYMENT = /^(?:amount|currency|card|charge_exceeds|customer|payment_method)_/;
+
+/**
+ * Whether a refusal of a request for a payment is about what the purchase brings, so that it is final: the amount, or a card that is gone. One about our key,
+ * account or API version can be put right by a person, and then be asked for again. Of a card that was detached from its customer Stripe says it in words
+ * alone: neither code nor parameter.
+ */
+export function isAboutThePayment({ statusCode, code, param }: { readonly statusCode?: number | undefined; readonly code?: string | undefined; readonly param?: string | undefined }): boolean {
+  if (statusCode !== 400 && statusCode !== 402) return false;
+  const named = (param ?? '') !== '';
+  if (named && OF_THE_PURCHASE.has(param as string)) return code !== 'parameter_unknown';
+  return (code ?? '') === '' ? !named : ABOUT_THE_PAYMENT.test(code as string);
+}
+
+/** Tells a final refusal of a request for a payment from other failures. @throws always */
+export function neverTaken(error: unknown): never {
+  if (!(error instanceof Stripe.errors.StripeInvalidRequestError) || !isAboutThePayment(error)) throw error;
+  throw new NeverTakenError(error.code === undefined || error.code === '' ? 'invalid_request_error' : error.code, whereOf(error));
+}
+
+function whereOf({ statusCode, requestId, code, param }: Stripe.errors.StripeError): string {
+  return [`HTTP ${statusCode ?? 'none'}`, code, requestId === undefined ? '' : `request ${requestId}`, param].filter((part) => part !== undefined && part !== '').join(', ');
 }
 
 /** What a failure of the library means. Its own errors hold more than may be logged. @throws always */

@@ -20,6 +20,8 @@ const DECLINED_METHODS: Readonly<Record<string, string>> = {
   chargeDeclinedIncorrectCvc: 'incorrect_cvc',
   chargeDeclinedProcessingError: 'processing_error',
   chargeDeclinedVelocityLimitExceeded: 'card_velocity_exceeded',
+  // None of Stripe's: a card that was detached from its customer, with the word for it (Stripe gives no code).
+  detached: 'invalid_request_error',
 };
 
 /** Cards whose buyer has to prove who they are, with the decline code that follows it; null: they are charged then. */

@@ -73,6 +73,24 @@ test('receivers are told once: by SMS, by push, or not at all', async () => {
   assert.deepEqual(await service.events.read(notificationStream(shared ?? '')), []);
 });
 
+test('an amount that no card can be charged with: 422, nothing is bought; a wallet pays it', async () => {
+  const product = { brand_id: 'bean', active: true };
+  await service.import({ products: [{ id: 'cheap', name: 'Cheap', sale_price: 20, ...product }, { id: 'dear', name: 'Dear', sale_price: 100_000_000, ...product }] });
+  await eventually(async () => (await get('/api/v2/products/dear')).status === 200);
+  refused(await purchase(purchaseOf('cheap')), 422, 'Amount too small: a card is charged at least 0.30.');
+  refused(await purchase(purchaseOf('dear', [{ phone_number: '12' }])), 422, 'Amount too large: a card is charged at most 999999.99.');
+  assert.equal((await purchase(purchaseOf('cheap', [{}, {}]))).json.data.retail, '0.40');
+});
+
+test('a card that its provider will never charge again: 402, the gifts are cancelled', async () => {
+  await service.import({ payment_methods: [{ reference: 'pm_card_detached', kind: 'card', users: ['ann'] }] });
+  const reply = await eventually(async () => {
+    const asked = await purchase(purchaseOf('latte', [{ user_id: 'bob' }], { reference: 'pm_card_detached' }));
+    return asked.status === 422 ? undefined : asked;
+  });
+  refused(reply, 402, 'Payment declined.');
+});
+
 test('a declined charge: 402, the gifts are cancelled', async () => {
   const reply = await purchase(purchaseOf('latte', [{ user_id: 'bob' }], { reference: 'pm_card_visa_chargeDeclined' }));
   refused(reply, 402, 'Payment declined.');

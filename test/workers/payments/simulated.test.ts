@@ -21,6 +21,7 @@ test('declines as the published test cards and payment methods do', () => {
     ['pm_card_chargeDeclinedIncorrectCvc', 'incorrect_cvc'],
     ['pm_card_chargeDeclinedProcessingError', 'processing_error'],
     ['pm_card_chargeDeclinedVelocityLimitExceeded', 'card_velocity_exceeded'],
+    ['pm_card_detached', 'invalid_request_error'],
     ['4000000000000002', 'generic_decline'],
     ['4000 0000 0000 9995', 'insufficient_funds'],
     ['4000-0000-0000-9987', 'lost_card'],
@@ -28,6 +29,15 @@ test('declines as the published test cards and payment methods do', () => {
   ];
   for (const [reference, code] of declines) assert.is(declineCodeOf(reference), code, reference);
   for (const reference of ['pm_card_visa', '4242424242424242', 'card_of_ann', '', 'constructor', 'pm_card_constructor', 'pm_card_visa_']) assert.is(declineCodeOf(reference), undefined, reference);
+});
+
+test('declines amounts that a card can never be charged with', async () => {
+  const payments = simulatedPayments(memoryRecords(() => 0), () => 0);
+  const outcomes: [amount: number, outcome: string][] = [[1, 'amount_too_small'], [29, 'amount_too_small'], [30, 'charged'], [99_999_999, 'charged'], [100_000_000, 'amount_too_large'], [0, 'charged']];
+  for (const [amount, expected] of outcomes) {
+    const reply = await payments.charge({ ...ask(`t-${amount}`, 'pm_card_visa'), amount });
+    assert.is(reply.outcome === 'declined' ? reply.code : reply.outcome, expected, `${amount}`);
+  }
 });
 
 test('answers a transaction once for ever, whatever is asked later', async () => {

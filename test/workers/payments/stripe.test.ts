@@ -200,9 +200,35 @@ test('a payment that is being processed is asked again', async ({ server, paymen
   assert.is((await payments.lookUp({ ...request, payment_id: null })).outcome, 'charged');
 });
 
-test('a request that is wrong is refused with its cause, without anything personal', async ({ payments }) => {
-  await rejects(payments.charge(ask('card-of-nobody')), RefusedError, /Stripe refuses the request \(HTTP 400, resource_missing, request req_\w+, payment_method\)/);
-  await rejects(payments.charge(ask('pm_card_visa', { amount: 10 })), RefusedError, /amount_too_small/);
+test('what Stripe will never take is declined, once it knows no payment of an earlier request', async ({ server, payments }) => {
+  const never: [code: string, request: ChargeRequest][] = [
+    ['resource_missing', ask('card-of-nobody')], ['amount_too_small', ask('pm_card_visa', { amount: 20 })], ['amount_too_large', ask('pm_card_visa', { amount: 100_000_000 })],
+    ['invalid_request_error', ask('pm_card_detached')],
+  ];
+  for (const [code, request] of never) {
+    assert.equal(await payments.charge(request), declined(code));
+    assert.is(server.asked.at(-1)?.path, '/v1/payment_intents/search');
+  }
+  assert.is(server.intents.length, 0);
+  assert.not.match(lines.join(), /cus_ann|card-of-nobody/);
+  assert.match(lines.join(), /"code":"resource_missing"/);
+  const made = ask('pm_card_visa');
+  await payments.charge(made);
+  once(server, { kind: 'answer', answer: { status: 400, body: { error: { type: 'invalid_request_error', message: 'It was detached from a Customer.' } } } });
+  assert.is((await payments.charge(made)).outcome, 'charged', 'the answer to the first request was lost');
+  assert.is(server.charges(made.transaction_id), 1);
+});
+
+test('a refusal that is not about the purchase is refused with its cause, without anything personal: a person can put it right', async ({ server, payments }) => {
+  const wrong: [error: object, status: number][] = [
+    [{ code: 'parameter_unknown', param: 'use_stripe_sdk' }, 400], [{ code: 'parameter_unknown', param: 'customer' }, 400], [{ code: 'livemode_mismatch' }, 400], [{ code: 'odd', param: 'metadata' }, 400],
+    [{}, 404], [{ param: 'confirm' }, 400],
+  ];
+  for (const [error, status] of wrong) {
+    once(server, { kind: 'answer', answer: { status, body: { error: { type: 'invalid_request_error', message: 'cus_ann', ...error } } } });
+    const refused = await rejects(payments.charge(ask()), RefusedError, /Stripe refuses the request/);
+    assert.not.match(refused.message, /cus_ann/);
+  }
 });
 
 test('a refused key is trouble, since it can be mended; it is never shown', async ({ server }) => {
