@@ -8,7 +8,7 @@ import { openEmbeddedReadStore } from '../src/adapters/embedded/readStore/readSt
 import { ALL_RELATIONS, giftThen } from '../src/api/ops/giftThen.js';
 import { eventView } from '../src/audit/eventView.js';
 import { giftHistory, namedGifts } from '../src/audit/giftHistory.js';
-import { positionAt } from '../src/audit/positionAt.js';
+import { positionAt } from '../src/audit/timeBounds.js';
 import { keyedHash } from '../src/domain/keyedHash.js';
 import { loadKeys } from '../src/keys.js';
 import { openReadModels } from '../src/readModels.js';

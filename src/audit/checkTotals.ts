@@ -12,7 +12,7 @@ import type { ReadModel } from '../projections/readModel.js';
 import type { TransactionDocument } from '../projections/transactions.js';
 import { slices } from '../async/slices.js';
 import { upTo } from './giftHistory.js';
-import { type LogRange, readRange } from './range.js';
+import { type LogRange, isInRange, readRange } from './range.js';
 import type { TimeZone } from './times.js';
 import { type MerchantOf, type SumName, type Sums, type TotalRow, brandMerchants, emptyTotals, BACK_TYPES, noSums, wentBack } from './totals.js';
 
@@ -140,17 +140,17 @@ async function* inReadModel(transactions: CheckDeps['transactions']): AsyncGener
 }
 
 async function* inLog(events: EventStore, through: Position | null): AsyncGenerator<string> {
-  for await (const batch of readRange(events, { after: null, through }, PURCHASES)) {
+  for await (const batch of readRange(events, { after: null, through, from: null, to: null }, PURCHASES)) {
     for (const { data } of batch.events) yield (data as GiftsPurchased['data']).transaction_id;
   }
 }
 
 type Add = (event: RecordedEvent, merchantId: string, name: SumName, count: number, value: number) => void;
 
-/** Counts only what lies in the range; its end has been seen to already. */
-function summing({ after }: LogRange, add: (at: string, merchantId: string, name: SumName, count: number, value: number) => void): Add {
+/** Counts only what lies in the range. */
+function summing(range: LogRange, add: (at: string, merchantId: string, name: SumName, count: number, value: number) => void): Add {
   return (event, merchantId, name, count, value) => {
-    if (after === null || event.position > after) add(event.at, merchantId, name, count, value);
+    if (isInRange(event, range)) add(event.at, merchantId, name, count, value);
   };
 }
 

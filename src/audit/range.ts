@@ -1,9 +1,9 @@
-/** A part of the log: between two times, turned into positions once, so that what is read does not move (decisions 11). */
-import type { EventBatch, EventFilter, EventStore, Position } from '../ports/eventStore.js';
-import { positionAt } from './positionAt.js';
+/** A part of the log: the events of a span of time, by their own times, and the positions between which they stand, found once, so that what is read does not move (decisions 11). */
+import type { EventBatch, EventFilter, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import { isWithin, timeBounds } from './timeBounds.js';
 import { TimeError, type TimeZone } from './times.js';
 
-/** The part, as it was asked for and as it is read. */
+/** The part, as it was asked for and as it is read: of the events between its positions those whose own time is in it. */
 export interface LogRange {
   /** Everything after this position, from the beginning where it is null; */
   readonly after: Position | null;
@@ -32,10 +32,13 @@ export async function logRange(events: EventStore, { zone, from, to, after }: Ra
   if (first !== null && last !== null && first > last) throw new TimeError(`from (${first}) is later than to (${last})`);
   const end = await events.end();
   if (after !== undefined) refuseUnlessPlace(events, after, end);
-  const through = last === null ? end : await positionAt(events, last);
-  const begin = first === null ? undefined : await positionAt(events, new Date(Date.parse(first) - 1).toISOString());
-  const later = after !== undefined && (begin === undefined || after > begin) ? after : begin;
-  return { after: later ?? null, through: through ?? null, from: first, to: last, time_zone: zone.name };
+  const all = { after: after ?? null, through: end ?? null };
+  if (first === null && last === null) return { ...all, from: first, to: last, time_zone: zone.name };
+  const part = await timeBounds(events, { from: first ?? undefined, to: last ?? undefined, after });
+  // Up to where it was looked through for what has no end; where none of a past time is, nothing was there.
+  const none = last === null ? { after: end ?? null, through: end ?? null } : { after: null, through: null };
+  const found = part === undefined ? none : { after: part.after ?? null, through: last === null ? (end ?? null) : part.through };
+  return { ...found, from: first, to: last, time_zone: zone.name };
 }
 
 /**
@@ -47,12 +50,18 @@ export function refuseUnlessPlace(events: Pick<EventStore, 'isPosition'>, after:
   throw new TimeError(`after must be a position of this log${end === undefined ? ', which is empty' : `, such as ${end}`}`);
 }
 
-/** The events of a range that a filter lets through, in batches; each says how far the log has been looked at, at most to the range's end. @throws UnavailableError */
-export async function* readRange(events: EventStore, { after, through }: Pick<LogRange, 'after' | 'through'>, filter: EventFilter, signal?: AbortSignal): AsyncGenerator<Pick<EventBatch, 'events' | 'position'>> {
+/** Whether an event of a stream belongs to a range. */
+export function isInRange(event: Pick<RecordedEvent, 'at' | 'position'>, { after, through, from, to }: LogRange): boolean {
+  return through !== null && event.position <= through && (after === null || event.position > after) && isWithin(event, { from, to });
+}
+
+/** The events of a range that a filter lets through, in log order, in batches; each says how far the log has been looked at, at most to the range's end. @throws UnavailableError */
+export async function* readRange(events: EventStore, range: Omit<LogRange, 'time_zone'>, filter: EventFilter, signal?: AbortSignal): AsyncGenerator<Pick<EventBatch, 'events' | 'position'>> {
+  const { after, through } = range;
   if (through === null || (after !== null && after >= through)) return;
   for await (const batch of events.readAll(after ?? undefined, filter, { signal })) {
     const ended = batch.position >= through;
-    yield ended ? { events: batch.events.filter((event) => event.position <= through), position: through } : { events: batch.events, position: batch.position };
+    yield { events: batch.events.filter((event) => event.position <= through && isWithin(event, range)), position: ended ? through : batch.position };
     if (ended) return;
   }
 }

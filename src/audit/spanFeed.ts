@@ -1,12 +1,10 @@
 /** Reads the log once, span of time after span, in constant memory. */
 import type { EventFilter, EventStore, RecordedEvent } from '../ports/eventStore.js';
-import { positionAt } from './positionAt.js';
+import { readRange } from './range.js';
+import { timeBounds } from './timeBounds.js';
 
 /** Clocks of several machines differ: what was decided earlier may stand this much later in the log, ms. */
 const CLOCKS_MS = 10 * 60_000;
-
-/** A clock that was ahead for a while leaves times of other days in the middle of one: that has been read whole once all times have been later for so long, ms. */
-const SURE_MS = 2 * 3_600_000;
 
 /** The events of a filter, as they stand in the log. */
 export interface SpanFeed {
@@ -20,30 +18,18 @@ export interface SpanFeed {
 
 /** Opens it for a day: ms since the epoch, from its first up to but not its last. @throws UnavailableError */
 export async function openSpanFeed(events: EventStore, day: { readonly from: number; readonly to: number }, filter: EventFilter): Promise<SpanFeed> {
-  const start = await positionAt(events, new Date(day.from - CLOCKS_MS).toISOString());
+  // As if the day were so much longer: who asks for its last span wants what was decided in it and stands later.
+  const times = { from: iso(day.from), to: iso(day.to + CLOCKS_MS - 1) };
+  const part = await timeBounds(events, times);
   const abort = new AbortController();
-  const reading = flat(events.readAll(start, filter, { signal: abort.signal }));
+  const reading = flat(readRange(events, { after: part?.after ?? null, through: part?.through ?? null, ...times }, filter, abort.signal));
   let held: RecordedEvent | undefined;
-  let ended = false;
-
-  /** The next event of the day, or shortly after it. */
-  async function next(): Promise<RecordedEvent | undefined> {
-    let laterSince = Number.POSITIVE_INFINITY;
-    while (!ended) {
-      const { value: event } = await reading.next();
-      const at = event === undefined ? Number.POSITIVE_INFINITY : Date.parse(event.at);
-      if (at < day.to + CLOCKS_MS) return event;
-      laterSince = Math.min(laterSince, at);
-      ended = event === undefined || at - laterSince >= SURE_MS;
-    }
-    return undefined;
-  }
 
   return {
     async *until(to, last) {
       const end = last ? to + CLOCKS_MS : to;
       for (;;) {
-        held ??= await next();
+        held ??= (await reading.next()).value ?? undefined;
         if (held === undefined) return;
         const at = Date.parse(held.at);
         if (at >= end) return;
@@ -58,6 +44,8 @@ export async function openSpanFeed(events: EventStore, day: { readonly from: num
     },
   };
 }
+
+const iso = (ms: number): string => new Date(ms).toISOString();
 
 async function* flat(batches: AsyncIterable<{ readonly events: readonly RecordedEvent[] }>): AsyncGenerator<RecordedEvent, undefined> {
   for await (const batch of batches) yield* batch.events;

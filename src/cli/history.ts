@@ -6,7 +6,7 @@ import { EVENT_COLUMNS, HISTORY_COLUMNS, eventRow, historyRows } from '../audit/
 import { type EventView, eventView } from '../audit/eventView.js';
 import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../audit/giftHistory.js';
 import { knownInLog } from '../audit/knownInLog.js';
-import { positionAt } from '../audit/positionAt.js';
+import { positionAt } from '../audit/timeBounds.js';
 import { DEFAULT_ZONE } from '../audit/times.js';
 import { shortcodeOf } from '../domain/giftIds.js';
 import { keyedHash } from '../domain/keyedHash.js';

@@ -183,11 +183,11 @@ export interface EventStore {
   readonly local?: LocalLog;
 
   /**
-   * Where the log stood at a time (ISO 8601, UTC, milliseconds): an event of that time or before, followed by a later one or by nothing; `undefined` when the
-   * log begins later. Once the time has passed it keeps this place, however the log grows, and a later time has no earlier place, so that ranges of times adjoin
-   * without gap or overlap, though events' times may fall from one to the next. Takes a few look-ups however long the log is; absent where an engine can't: `audit/positionAt.ts` finds it by reading. @throws UnavailableError
+   * The narrowest part of the log that holds every event whose own time is within these (ISO 8601, UTC, milliseconds; both included), in whatever order times stand in the log: a clock may
+   * have been ahead for a while, and clocks of several machines differ. `undefined`: there is none. It looks at the times of what lies outside that part, never at data: some two seconds a
+   * million, in slices. Absent where an engine has no way but to read all of it (`audit/timeBounds.ts`). @throws UnavailableError
    */
-  positionAt?(time: string): Promise<Position | undefined>;
+  timeBounds?(within: TimesWithin): Promise<LogPart | undefined>;
 
   /**
    * Ends the log: once this resolves, every append is refused, by whatever process. Appends under way are stored or refused. Sealing again
@@ -203,6 +203,22 @@ export interface EventStore {
 
   /** Ends what is under way and releases everything. Appends already accepted are finished first. */
   close(): Promise<void>;
+}
+
+/** Times that events are looked for by. */
+export interface TimesWithin {
+  /** Default: from the beginning of time. */
+  readonly from?: string | undefined;
+  /** Default: to its end. */
+  readonly to?: string | undefined;
+  /** Only what stands after this position. */
+  readonly after?: Position | undefined;
+}
+
+/** A part of the log: what stands after `after` (`undefined`: from the beginning) and up to `through`. */
+export interface LogPart {
+  readonly after: Position | undefined;
+  readonly through: Position;
 }
 
 /** The log is sealed: it lives on in another engine, and takes no more events here. To callers it is an engine that can't now, and won't by trying again. */

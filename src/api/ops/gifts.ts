@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EVENT_COLUMNS, eventRow } from '../../audit/eventRows.js';
 import { eventView } from '../../audit/eventView.js';
 import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../../audit/giftHistory.js';
-import { positionAt } from '../../audit/positionAt.js';
+import { positionAt } from '../../audit/timeBounds.js';
 import { DEFAULT_ZONE } from '../../audit/times.js';
 import type { RecordedEvent } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';

@@ -12,7 +12,7 @@ export const zoneParameter = {
 
 /** The query parameters of a range; spread likewise. */
 export const rangeParameters = {
-  from: { type: 'string', maxLength: 64, description: 'From this time on (`2026-05-04T12:30:00Z`; without an offset it is of `time_zone`), or from the beginning of a day.' },
+  from: { type: 'string', maxLength: 64, description: 'Events of this time and later, by their own times, in whatever order they stand in the log (`2026-05-04T12:30:00Z`; without an offset it is of `time_zone`), or of the beginning of a day.' },
   to: { type: 'string', maxLength: 64, description: 'Up to this time, or to the end of a day. Default: the end of the log.' },
   ...zoneParameter,
 } as const satisfies Record<string, Schema>;

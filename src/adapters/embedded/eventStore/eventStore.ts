@@ -8,6 +8,7 @@ import { openSignals } from '../signals.js';
 import { feed } from './feed.js';
 import { gather } from './gather.js';
 import { eventLogFile, isPosition, logIdOf, numberOf, openEventLog, positionOf, refuseLostLog, sealEventLog, sealMark } from './log.js';
+import { FIRST_TIME, LAST_TIME, timeBounds } from './timeBounds.js';
 import { eventReader } from './reader.js';
 import { recentEvents } from './recent.js';
 import { watchTail } from './tail.js';
@@ -18,9 +19,6 @@ const CACHE_KIB = 16_000;
 
 /** Streams that are read in one turn: some 2 ms. */
 const STREAMS_AT_ONCE = 100;
-
-/** More positions than a log will ever have: a power of two, which halves evenly. */
-const POSITIONS = 2 ** 53;
 
 /** Where the log is. */
 export interface EmbeddedEventStoreOptions {
@@ -135,18 +133,10 @@ export async function openEmbeddedEventStore({ dir, openElsewhere = false }: Emb
       },
     },
 
-    async positionAt(time) {
+    async timeBounds(within) {
       refuseWhenClosed();
-      const end = reader.end();
-      // The same halves whatever the log's end: times may fall from one event to the next, and one that has passed is to keep its place while the log grows.
-      let before = 0;
-      let later = POSITIONS;
-      while (later - before > 1) {
-        const middle = before + (later - before) / 2;
-        if (middle <= end && reader.timeAt(middle) <= time) before = middle;
-        else later = middle;
-      }
-      return before === 0 ? undefined : positionOf(before);
+      const bounds = await timeBounds(reader, within.from ?? FIRST_TIME, within.to ?? LAST_TIME, numberOf(within.after), () => refuseWhenClosed());
+      return bounds === undefined ? undefined : { after: positionOrNone(bounds.first - 1), through: positionOf(bounds.last) };
     },
 
     async seal() {

@@ -36,8 +36,8 @@ export interface EventReader {
   end(): number;
   /** Number of the position of the last event of a stream; 0 while it has none. */
   lastOf(stream: string): number;
-  /** The time of the event at a position, which must be there. */
-  timeAt(position: number): string;
+  /** Number of the first (`last`: the last) position after `after` and up to `through` whose event's time lies within these; 0: there is none. */
+  timedWithin(edge: 'first' | 'last', after: number, through: number, from: string, to: string): number;
   /** Adds events of the stream from revision `from` on to `into`, at most `limit`. @returns whether there may be more. */
   readStream(stream: string, from: number, limit: number, into: RecordedEvent[]): boolean;
   /** All reads of `work` see the same state of the log: to begin and to end a snapshot takes longer than to read a short stream in it. */
@@ -50,7 +50,10 @@ export interface EventReader {
 export function eventReader(database: Database, file: string): EventReader {
   const endOf = database.prepare<[], number>('SELECT coalesce(max(position), 0) FROM events').pluck();
   const lastOf = database.prepare<[string], number>('SELECT position FROM events WHERE stream = ? ORDER BY revision DESC LIMIT 1').pluck();
-  const timeOf = database.prepare<[number], string>('SELECT at FROM events WHERE position = ?').pluck();
+  const timed = (order: 'ASC' | 'DESC'): Statement<[number, number, string, string], number> =>
+    database.prepare<[number, number, string, string], number>(`SELECT position FROM events WHERE position > ${VALUE} AND position <= ${VALUE} AND at >= ? AND at <= ? ORDER BY position ${order} LIMIT 1`).pluck();
+  const firstTimed = timed('ASC');
+  const lastTimed = timed('DESC');
   const stream = database
     .prepare<[string, number, number], EventRow>(`SELECT ${COLUMNS} FROM events WHERE stream = ? AND revision >= ${VALUE} ORDER BY revision LIMIT ${VALUE}`)
     .raw();
@@ -71,7 +74,7 @@ export function eventReader(database: Database, file: string): EventReader {
   return {
     end: () => guarded(() => endOf.get()!),
     lastOf: (name) => guarded(() => lastOf.get(name) ?? 0),
-    timeAt: (position) => guarded(() => timeOf.get(position)!),
+    timedWithin: (edge, after, through, from, to) => guarded(() => (edge === 'first' ? firstTimed : lastTimed).get(after, through, from, to) ?? 0),
 
     readStream: (name, from, limit, into) =>
       guarded(() => {

@@ -268,7 +268,7 @@ test('what waits to be sent when the thread dies is open, too, and is not sent t
     database.close();
   }));
 
-const NOTHING: Omit<EventReader, 'end' | 'scan'> = { readStream: () => false, lastOf: () => 0, timeAt: () => '', together: (work) => work() };
+const NOTHING: Omit<EventReader, 'end' | 'scan'> = { readStream: () => false, lastOf: () => 0, timedWithin: () => 0, together: (work) => work() };
 const recorded = (position: number): RecordedEvent => ({ ...event(), stream: 's', revision: position - 1, position: positionOf(position) });
 
 test('a follower goes on when the engine is available again; readAll fails', async () => {

@@ -107,7 +107,7 @@ test('a batch from it is said to reach the log’s end only where it does', asyn
   const unread = (): never => {
     throw new Error('the file is read');
   };
-  const reader: EventReader = { end: () => 5, lastOf: unread, timeAt: unread, readStream: unread, together: unread, scan: unread };
+  const reader: EventReader = { end: () => 5, lastOf: unread, timedWithin: () => 0, readStream: unread, together: unread, scan: unread };
   const batches = await batchesOf(feed(undefined, {}, { batchSize: 2 }, { reader, recent, closed: () => false }));
   assert.equal(batches.map(({ events: all, position, caughtUp }) => [all.length, position, caughtUp]), [[2, positionOf(2), false], [2, positionOf(4), false], [1, positionOf(5), true]]);
 });

@@ -1,0 +1,34 @@
+/** Where in the log events of a span of time stand, whatever the order of their times: every event's time outside that part is looked at, in slices. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { EventReader } from './reader.js';
+
+/** Events whose times are looked at in one go: some 5 ms. */
+const SLICE = 10_000;
+
+/** Before and after every time that an event can have (ISO 8601, four digits of a year). */
+export const FIRST_TIME = '';
+export const LAST_TIME = '~';
+
+/**
+ * The first and the last position after `after` whose event's time lies within these; `undefined`: none does. Others have their turns in between.
+ * @param stillOpen throws where the log was closed meanwhile
+ * @throws UnavailableError, DataFileError
+ */
+export async function timeBounds(
+  reader: Pick<EventReader, 'end' | 'timedWithin'>, from: string, to: string, after: number, stillOpen: () => void,
+): Promise<{ readonly first: number; readonly last: number } | undefined> {
+  const end = reader.end();
+  let first = 0;
+  for (let at = after; first === 0; at += SLICE) {
+    if (at >= end) return undefined;
+    first = reader.timedWithin('first', at, Math.min(at + SLICE, end), from, to);
+    await nextTurn();
+    stillOpen();
+  }
+  for (let at = end; ; at -= SLICE) {
+    const last = reader.timedWithin('last', Math.max(at - SLICE, first - 1), at, from, to);
+    if (last > 0) return { first, last };
+    await nextTurn();
+    stillOpen();
+  }
+}
