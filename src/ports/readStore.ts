@@ -57,7 +57,7 @@ export type Condition =
 /** All conditions must hold. Fields are top-level fields of the body, or `id`; an undeclared field is refused with an Error. */
 export interface Query {
   readonly where?: Readonly<Record<string, Condition>>;
-  /** Field and direction (1 ascending, -1 descending), in order of weight; ties are broken by id, ascending. */
+  /** Field and direction (1 ascending, -1 descending), in order of weight. Ties are broken by id, in the last field's direction: an index read from one end. */
   readonly sort?: readonly (readonly [field: string, direction: 1 | -1])[];
   readonly skip?: number;
   readonly limit?: number;

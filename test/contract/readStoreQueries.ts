@@ -45,7 +45,7 @@ function expected(documents: readonly StoredDocument<Fields>[], { where = {}, so
   return documents
     .filter((document) => Object.entries(where).every(([field, condition]) => holds(fieldOf(document, field), condition)))
     .sort((a, b) => {
-      for (const [field, direction] of [...sort, ['id', 1] as const]) {
+      for (const [field, direction] of [...sort, ['id', sort.at(-1)?.[1] ?? 1] as const]) {
         const order = compare(fieldOf(a, field), fieldOf(b, field));
         if (order !== 0) return order * direction;
       }

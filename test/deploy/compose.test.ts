@@ -239,6 +239,20 @@ test("MongoDB's health check begins the replica set once, of all its members", (
   assert.throws(() => checked(compose('docker-compose.cluster.yml').services['mongodb2']!.healthcheck!.test.at(-1)!, false), /NotYetInitialized/);
 });
 
+test('MongoDB keeps what it acknowledged when its primary fails: a majority of members with data has it in the journal', () => {
+  for (const [file, name, members] of [['docker-compose.yml', 'mongodb', 1], ['docker-compose.cluster.yml', 'mongodb1', 3]] as const) {
+    const { services } = compose(file);
+    const [config] = checked(services[name]!.healthcheck!.test.at(-1)!, false).initiated as { members: Record<string, unknown>[] }[];
+    // writeConcernMajorityJournalDefault is true where it isn't said, and a member is neither an arbiter nor without a vote: https://www.mongodb.com/docs/manual/reference/replica-configuration/.
+    assert.equal(Object.keys(config!).toSorted(), ['_id', 'members']);
+    assert.equal(config!.members.map((member) => Object.keys(member).toSorted()), Array.from({ length: members }, () => ['_id', 'host']));
+    for (const [node, { command }] of Object.entries(services).filter(([other]) => other.startsWith('mongodb'))) {
+      // Nothing that turns the journal off, or takes a storage engine without one.
+      assert.equal(command, ['mongod', '--replSet', 'gift', '--bind_ip_all', '--wiredTigerCacheSizeGB', '0.75'], node);
+    }
+  }
+});
+
 /** What a health check's address answers, once it does. */
 async function healthy(url: string): Promise<number> {
   for (let wait = 0; ; wait++) {

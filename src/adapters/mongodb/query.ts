@@ -23,14 +23,14 @@ export function filterOf(layout: Layout, query: Query): Filter<MongoDocument> | 
   return filter as Filter<MongoDocument>;
 }
 
-/** The order of a query. Ties are in the order of their ids. */
+/** The order of a query. Ties are in the order of their ids, backward where the last field is: the server then reads an index from one end, and sorts nothing. */
 export function sortOf(query: Query): Sort {
   const sort = new Map<string, 1 | -1>();
   for (const [field, direction] of query.sort ?? []) {
     const key = field === 'id' ? '_id' : keyOf(field);
     if (!sort.has(key)) sort.set(key, direction);
   }
-  if (!sort.has('_id')) sort.set('_id', 1);
+  if (!sort.has('_id')) sort.set('_id', query.sort?.at(-1)?.[1] ?? 1);
   return sort;
 }
 

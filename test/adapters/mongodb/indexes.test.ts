@@ -5,23 +5,43 @@ import { EngineError } from '../../../src/adapters/engineError.js';
 import { layoutOf } from '../../../src/adapters/mongodb/layout.js';
 import { filterOf, sortOf } from '../../../src/adapters/mongodb/query.js';
 import { openMongoReadStore } from '../../../src/adapters/mongodb/readStore.js';
-import type { Query, ReadStore } from '../../../src/ports/readStore.js';
+import { inParallel } from '../../../src/async/inParallel.js';
+import type { Body, CollectionSpec, Query, ReadStore } from '../../../src/ports/readStore.js';
+import { PROJECTIONS } from '../../../src/readModels.js';
+import { recordCommands, telling } from '../../support/mongoCommands.js';
 import { type TestDatabase, contractServer, mongoMissing, newDatabase } from '../../support/mongoServer.js';
 import { at, batch, doc, idsOf, newCollection, rejectionOf } from '../../support/readStoreDocuments.js';
 
 const given = (process.env['TEST_MONGODB_URL'] ?? '') !== '';
 const missing = given ? undefined : mongoMissing();
 
-/** What the application asks, as each read model does. */
-const QUERIES: readonly Query[] = [
-  { where: { segment: 's1', status: 'free', probe: { gte: 100 } }, sort: [['probe', 1]], limit: 10 },
-  { where: { segment: 's1', status: 'free', probe: { lt: 100 } }, sort: [['probe', 1]], limit: 10 },
-  { where: { segment: 's1' }, limit: 1 },
-  { where: { gift: 'g10' } },
-  { where: { changed: { gt: '' } }, sort: [['changed', -1]], limit: 1 },
-  { where: { changed: { gt: at(2_900) } }, sort: [['changed', 1]], limit: 1_000 },
-  { where: { added: { gt: at(1_000), lte: at(2_000) } }, sort: [['added', 1]], limit: 1_000 },
+const voucherCodesOf = (segment_id: string): readonly Query[] => [
+  { where: { segment_id, status: 'free', probe: { gte: 100 } }, sort: [['probe', 1]], limit: 10 },
+  { where: { segment_id, status: 'free', probe: { lt: 100 } }, sort: [['probe', 1]], limit: 10 },
+  { where: { segment_id }, limit: 1 },
+  { where: { gift_id: 'g10' } },
+];
+/** Every answer of `GET /ops/parked`, by its parameters. */
+const PARKED: readonly Query[] = [{}, { name: 'purchase' }, { state: 'parked' }, { name: 'purchase', state: 'parked' }].flatMap((where) =>
+  [{}, { changed: { gt: at(2_900) } }].map((after): Query => ({ where: { ...where, ...after }, sort: [['changed', 1]], limit: 21 })),
+);
+/** What the service asks beyond documents by id, by read model. */
+const QUERIES: Readonly<Record<string, readonly Query[]>> = {
+  voucher_codes: voucherCodesOf('s1'),
+  catalogue: [
+    { where: { changed: { gt: '' } }, sort: [['changed', -1]], limit: 1 },
+    { where: { changed: { gt: at(2_900) } }, sort: [['changed', 1]], limit: 1_000 },
+    { where: { added: { gt: '' } }, sort: [['added', 1]], limit: 1_000 },
+    { where: { added: { gt: at(1_000), lte: at(2_000) } }, sort: [['added', 1]], limit: 1_000 },
+  ],
+  parked: PARKED,
+  transactions: [],
+};
+/** What is asked of any of them: pages of `verify`, of the totals, and by id. */
+const OF_ALL: readonly Query[] = [
   { where: { id: { gt: 'd1' } }, sort: [['id', 1]], limit: 1_000 },
+  { sort: [['id', 1]], limit: 1_000 },
+  { sort: [['id', 1]], skip: 50, limit: 1_000 },
   { where: { id: { in: ['d1', 'd2'] } } },
   { where: { id: { prefix: 'd29' } } },
   { where: { id: 'd1' } },
@@ -30,6 +50,69 @@ const QUERIES: readonly Query[] = [
 /** The kinds of steps in a plan, by whatever name the server has for them. */
 function steps(plan: unknown): string[] {
   return [...JSON.stringify(plan).matchAll(/"(?:stage|Node Type)":"([^"]*)"/g)].map(([, name]) => name as string);
+}
+
+const specOf = (name: string): CollectionSpec => ({ name, version: 1, indexes: PROJECTIONS.find((projection) => projection.name === name)!.indexes });
+
+/** Enough of everything that a scan would cost more than an index. */
+async function fill(store: ReadStore): Promise<void> {
+  for (const name of Object.keys(QUERIES)) {
+    const collection = specOf(name);
+    await store.ensure(collection);
+    for (let k = 0; k < 3; k++) {
+      const documents = Array.from({ length: 1_000 }, (_, i) => k * 1_000 + i).map((n) => doc(`d${n}`, 1, bodyOf(n)));
+      await store.write([batch(collection, documents, 1)]);
+    }
+  }
+  await inParallel(Array.from({ length: 600 }, (_, n) => n), 16, async (n) => void (await store.records.put(`r${n}`, n, { expiresAt: Date.now() + (n % 2 === 0 ? 60_000 : 600_000) })));
+}
+
+/** Fields of every read model. */
+function bodyOf(n: number): Body {
+  return {
+    segment_id: `s${n % 50}`, status: n % 3 === 0 ? 'free' : 'used', probe: (n * 7_919) % 3_000, gift_id: n % 2 === 0 ? `g${n}` : null, changed: at(n), added: at(n),
+    name: n % 20 === 0 ? 'purchase' : `other${n % 7}`, state: n % 30 === 0 ? 'parked' : `done${n % 7}`, text: 'x'.repeat(300),
+  };
+}
+
+/** Asks the store for everything that the service asks it for: each method of the port, each way. */
+async function askAll(store: ReadStore): Promise<void> {
+  for (const [name, own] of Object.entries(QUERIES)) {
+    const collection = specOf(name);
+    for (const query of [...own, ...OF_ALL]) await store.find(collection, query);
+    for (const query of [...own, {}]) await store.count(collection, { where: query.where ?? {} });
+    await store.get(collection, 'd5');
+    await store.getMany(collection, ['d5', 'd6', 'none']);
+    await store.write([batch(collection, [doc('d5', 2, bodyOf(5)), doc('new', 2, bodyOf(6))], 2)]);
+    await store.correct(collection, [
+      { id: 'd5', expected: at(2), document: { id: 'd5', position: at(3), body: bodyOf(5) } },
+      { id: 'd6', expected: at(1), document: undefined },
+      { id: 'newer', expected: undefined, document: { id: 'newer', position: at(3), body: bodyOf(5) } },
+      { id: 'none', expected: undefined, document: undefined },
+    ]);
+    await store.ensure({ ...collection, indexes: [...collection.indexes, { fields: ['text'] }] });
+    await store.checkpoint(`${name}@1`);
+    await store.reached(`${name}@1`, at(9), 50);
+    await store.versions(name);
+    await store.activate(name, 1, { expected: 0 });
+    await store.activate(name, 1, { expected: 1 });
+    await store.activate(name, 1);
+    await store.active(name);
+  }
+  await store.boundTo('log');
+  await store.boundTo('other');
+  // As leases, sessions, throttling, stored answers and checkpoints of process managers do.
+  const { records } = store;
+  const version = await records.put('lease', { holder: 'a' }, { expected: 0, expiresAt: Date.now() + 60_000 });
+  await records.put('lease', { holder: 'b' }, { expected: version! });
+  await records.put('lease', { holder: 'c' });
+  await records.get('lease');
+  await records.list('r1', 10);
+  await records.list('r');
+  await records.list('');
+  await records.delete('lease', 2);
+  await records.delete('lease');
+  await store.drop(specOf('redemptions'));
 }
 
 if (missing === undefined) {
@@ -112,31 +195,52 @@ if (missing === undefined) {
     assert.equal(await Promise.all([named('checkpoints', `${collection.name}@1`), named('meta', `fields/${collection.name}@1`)]), [null, null]);
   });
 
+  test('every declared index is asked for, in an order that it has from one end', () => {
+    for (const { name, indexes } of PROJECTIONS) {
+      const layout = layoutOf({ name, version: 1, indexes });
+      const used = (QUERIES[name] ?? []).map((query) => {
+        const order = [...(sortOf(query) as Map<string, number>)];
+        assert.is(new Set(order.map(([, direction]) => direction)).size, 1, `${name}: ${JSON.stringify(query)} is sorted both ways`);
+        const equal = Object.entries(filterOf(layout, query) as Document).filter(([, condition]) => '$eq' in (condition as Document)).map(([key]) => key);
+        const index = layout.indexes.find(({ key }) => {
+          const keys = Object.keys(key);
+          const rest = keys.slice(equal.length);
+          return equal.every((field) => keys.indexOf(field) < equal.length && keys.includes(field)) && (query.sort === undefined || order.every(([field], place) => rest[place] === field));
+        });
+        assert.ok(index !== undefined, `${name}: no index has ${JSON.stringify(query)} in its order`);
+        return index.name;
+      });
+      assert.equal([...new Set(used)].toSorted(), layout.indexes.map((index) => index.name).toSorted(), name);
+    }
+  });
+
   if (server.own) console.log('skipped: MongoDB: every query on an index: the test server has no explain');
   else {
-    test('every query on an index', async ({ database, store }) => {
-      const collection = newCollection([['segment', 'status', 'probe'], ['gift'], ['changed'], ['added']]);
-      await store.ensure(collection);
-      for (let k = 0; k < 3; k++) {
-        const documents = Array.from({ length: 1_000 }, (_, i) => k * 1_000 + i).map((n) => doc(`d${n}`, 1, { segment: `s${n % 50}`, status: n % 3 === 0 ? 'free' : 'used', probe: (n * 7_919) % 3_000, gift: n % 2 === 0 ? `g${n}` : null, changed: at(n), added: at(n), text: 'x'.repeat(300) }));
-        await store.write([batch(collection, documents)]);
-      }
-      for (let n = 0; n < 1_000; n++) await store.records.put(`r${n}`, n, { expiresAt: Date.now() + (n % 2 === 0 ? 60_000 : 600_000) });
-      const db = database.client.db();
-      const layout = layoutOf(collection);
-      const plans: [string, unknown][] = [];
-      for (const query of QUERIES) {
-        const found = db.collection(layout.collection).find(filterOf(layout, query) as Document, { sort: sortOf(query), ...(query.limit === undefined ? {} : { limit: query.limit }) });
-        plans.push([JSON.stringify(query), await found.explain('queryPlanner')]);
-      }
-      const records = db.collection<{ _id: string; e: Date }>('records');
-      plans.push(['records by prefix', await records.find({ _id: { $gte: 'r1', $lt: 'r2' }, e: { $gt: new Date() } }).sort({ _id: 1 }).explain('queryPlanner')]);
-      plans.push(['a record', await records.find({ _id: 'r1', e: { $gt: new Date() } }).explain('queryPlanner')]);
-      plans.push(['what has expired', await records.find({ e: { $lte: new Date(0) } }).explain('queryPlanner')]);
-      for (const [query, plan] of plans) {
-        const names = steps((plan as Document)['queryPlanner']);
-        assert.not.ok(names.some((name) => /^(COLLSCAN|Seq Scan)$/.test(name)), `${query}: ${names.join(', ')}`);
-        assert.ok(names.some((name) => /IXSCAN|IDHACK|EXPRESS|Index/.test(name)), `${query}: ${names.join(', ')}`);
+    test('every query on an index', async ({ database }) => {
+      const recording = recordCommands();
+      const store = await openMongoReadStore({ url: telling(database.url) });
+      try {
+        await fill(store);
+        await askAll(store);
+        const questions = recording.questions();
+        const asked = new Set(questions.map(({ collection }) => collection));
+        for (const collection of ['records', 'checkpoints', 'meta', ...Object.keys(QUERIES).map((name) => `doc_${name}_1`)]) assert.ok(asked.has(collection), `nothing was asked of ${collection}`);
+        const db = database.client.db();
+        for (const { collection, filter, sort, limit, skip } of questions) {
+          const options = { ...(sort === undefined ? {} : { sort: sort as never }), ...(limit === undefined ? {} : { limit }), ...(skip === undefined ? {} : { skip }) };
+          const plan = await db.collection(collection).find(filter, options).explain('queryPlanner');
+          const names = steps((plan as Document)['queryPlanner']);
+          const what = `${collection}: ${JSON.stringify({ filter, ...options, ...(sort instanceof Map ? { sort: [...(sort as Map<string, number>)] } : {}) })}: ${names.join(', ')}`;
+          // All documents are looked at where all are asked for.
+          if (Object.keys(filter).length === 0) continue;
+          assert.not.ok(names.some((name) => /^(COLLSCAN|Seq Scan|SORT)$/.test(name)), what);
+          assert.ok(names.some((name) => /IXSCAN|IDHACK|EXPRESS|Index/.test(name)), what);
+        }
+        const expired = await db.collection('records').find({ e: { $lte: new Date(0) } }).explain('queryPlanner');
+        assert.ok(steps((expired as Document)['queryPlanner']).some((name) => /IXSCAN|Index/.test(name)), 'what has expired');
+      } finally {
+        recording.end();
+        await store.close();
       }
     });
   }

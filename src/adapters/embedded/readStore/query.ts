@@ -32,11 +32,11 @@ export function whereOf(layout: Layout, query: Query): Sql {
   return { text: `${layout.table}${terms.length === 0 ? '' : ` WHERE ${terms.join(' AND ')}`}`, parameters };
 }
 
-/** Order and page. Ties are in the order of their ids. */
+/** Order and page. Ties are in the order of their ids, backward where the last field is. */
 export function pageOf(layout: Layout, query: Query): Sql {
   const sort = query.sort ?? [];
   const order = sort.map(([field, direction]) => `${columnOf(layout, field)} ${direction === 1 ? 'ASC' : 'DESC'}`);
-  if (!sort.some(([field]) => field === 'id')) order.push('id ASC');
+  if (!sort.some(([field]) => field === 'id')) order.push(sort.at(-1)?.[1] === -1 ? 'id DESC' : 'id ASC');
   return { text: ` ORDER BY ${order.join(', ')} LIMIT ${VALUE} OFFSET ${VALUE}`, parameters: [query.limit ?? -1, query.skip ?? 0] };
 }
 
