@@ -20,10 +20,11 @@ import { startProcesses } from './processes.js';
 import { projectBeside } from './projecting/beside.js';
 import { projectHere } from './projecting/here.js';
 import type { Projection } from './projections/projection.js';
+import { watchLeaders } from './projections/running/leaderWatch.js';
 import { reportServing } from './projections/running/serving.js';
 import { addressOf, makesDeadLinks } from './publicUrl.js';
 import { PROJECTIONS, openReadModels } from './readModels.js';
-import { readinessOf } from './readiness.js';
+import { LED, readinessOf } from './readiness.js';
 import { followers } from './supervision/followers.js';
 import { tracedEngines } from './tracing/engines.js';
 import { openProviders } from './workers/providers.js';
@@ -72,7 +73,8 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     const models = openReadModels(engines.store, engines.events);
     const holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
     const parts = followers({ logger });
-    const readiness = readinessOf(engines, config, projections);
+    const leaders = open.add(watchLeaders(engines.store.records, Object.values(LED)), (one) => one.close());
+    const readiness = readinessOf({ engines, config, projections, health: parts.health, leaders });
 
     if (config.roles.has('worker')) {
       const { records } = engines.store;
@@ -90,7 +92,10 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     for (const warning of config.unsaid ?? []) logger.warn(warning);
     if (makesDeadLinks(config)) logger.warn(`PUBLIC_URL is not set: links begin with ${publicUrl}, which nobody can open; set it to where callers reach the service`);
     const processes = config.roles.has('processor') ? open.add(startProcesses({ engines, models, publicUrl, logger, holder, followers: parts }), (one) => one.close()) : undefined;
-    metrics.watch(opened, projections, () => processes?.status());
+    metrics.watch(opened, projections, () => processes?.status(), {
+      health: parts.health,
+      nobodyLeads: () => Object.entries(LED).map(([work, lease]) => [work, leaders.nobodySince(lease)]),
+    });
     // From here on there is work under way that needs the engines: closing begins with the listeners then.
     if (healthListener !== undefined) {
       open.add(healthListener, (one) => one.close());

@@ -8,17 +8,33 @@ import type { Config } from './config.js';
 import type { Engines } from './engines.js';
 import { storedPosition } from './ports/storedPosition.js';
 import { UnavailableError } from './ports/unavailable.js';
+import { PROCESS_LEASE } from './processors/run.js';
 import { checkpointName, type Projection } from './projections/projection.js';
 import { buildOf, sameVersion } from './projections/running/builds.js';
+import type { LeaderWatch } from './projections/running/leaderWatch.js';
 import { unkeptOf } from './projections/running/unkept.js';
 import { isReadBySome } from './readModels.js';
+import { failingWords, type FollowerHealth } from './supervision/followers.js';
 
 /** A projection counts as caught up when it reaches the log's end, as it was when asked, within this time, milliseconds. */
 const CATCH_UP_MS = 500;
 const DEADLINE_MS = 2_000;
 
+/** What processes of an installation lead, and the lease of whoever does. */
+export const LED = { 'read models': 'projector', 'process managers': PROCESS_LEASE } as const;
+
+/** What readiness is told from. */
+export interface ReadinessOptions {
+  readonly engines: Engines;
+  readonly config: Pick<Config, 'payments' | 'notifications' | 'roles'>;
+  readonly projections: readonly Projection[];
+  /** How the followers of this process fare. */
+  readonly health: () => readonly FollowerHealth[];
+  readonly leaders: Pick<LeaderWatch<(typeof LED)[keyof typeof LED]>, 'nobodySince'>;
+}
+
 /** Asks every part. */
-export function readinessOf({ events, store, bus }: Engines, config: Pick<Config, 'payments' | 'notifications'>, projections: readonly Projection[]): Readiness {
+export function readinessOf({ engines: { events, store, bus }, config, projections, health, leaders }: ReadinessOptions): Readiness {
   const simulated = (['payments', 'notifications'] as const).filter((provider) => config[provider] === 'simulated');
   const asked = async (part: string, ask: () => Promise<PartHealth>): Promise<[string, PartHealth]> => {
     const answer = ask().catch((error: unknown) => ({ ready: false, detail: (error instanceof UnavailableError ? error.told : undefined) ?? 'cannot be reached' }));
@@ -44,11 +60,23 @@ export function readinessOf({ events, store, bus }: Engines, config: Pick<Config
     const { invalid } = await storedPosition(events, await store.checkpoint(checkpoint));
     if (invalid !== null) return { ready: false, detail: `its stored position, ${invalid}, is no place in the log: it is built anew` };
     const ready = end === undefined || (await store.reached(checkpoint, end, CATCH_UP_MS));
-    if (sameVersion(active, version)) return { ready, detail: ready ? 'caught up' : 'is behind' };
+    if (sameVersion(active, version)) {
+      const nobody = leaders.nobodySince(LED['read models']);
+      const left = nobody === undefined ? '' : `${ready ? ', but' : ':'} no process keeps the read models up to date since ${nobody.toISOString()}`;
+      return { ready, detail: `${ready ? 'caught up' : 'is behind'}${left}` };
+    }
     const served = buildOf(active).version;
     const left = unkept?.number === active;
     const why = left ? ', since no process that knows it keeps it up to date' : '';
     return { ready, detail: `version ${served} serves and ${ready ? 'has caught up' : `is behind${why}`}, until ${served > version && !left ? 'no process of its release leads' : `version ${version} is built`}` };
+  };
+  const follower = (one: FollowerHealth): [string, PartHealth] => [one.part, one.failing ? { ready: false, detail: failingWords(one) } : { ready: true, detail: 'works' }];
+  /** Told by every process; but only one that would lead can do something about it. */
+  const processManagers = (): [string, PartHealth][] => {
+    const nobody = leaders.nobodySince(LED['process managers']);
+    if (nobody === undefined) return [];
+    const detail = `no process leads them since ${nobody.toISOString()}: purchases are taken, and charged, issued and sent once one does`;
+    return [['process managers', { ready: !config.roles.has('processor'), detail }]];
   };
   return async () => {
     const parts = await Promise.all([
@@ -57,6 +85,9 @@ export function readinessOf({ events, store, bus }: Engines, config: Pick<Config
       asked('bus', engine(bus)),
       ...projections.map((one) => asked(`projection ${one.name}`, async () => projection(one))),
     ]);
-    return { parts: Object.fromEntries(parts), simulated };
+    const own = health();
+    // A follower that fails says more than that nobody leads.
+    const failing = own.filter((one) => one.failing);
+    return { parts: Object.fromEntries([...parts, ...own.map(follower), ...processManagers(), ...failing.map(follower)]), simulated };
   };
 }

@@ -56,7 +56,7 @@ function claimedLock(file: string): FileLock {
       throw error;
     }
   } catch (error) {
-    throw unavailableOf(error, file, 'read store');
+    throw unavailableOf(error, file);
   }
 }
 

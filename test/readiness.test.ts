@@ -2,25 +2,33 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Engines } from '../src/engines.js';
 import { checkpointName, collectionOf } from '../src/projections/projection.js';
-import { readinessOf } from '../src/readiness.js';
+import { type ReadinessOptions, readinessOf } from '../src/readiness.js';
 import { PROJECTIONS } from '../src/readModels.js';
 import { buy, installed, type Installation, redeem, settled } from './support/projecting.js';
 
 const test = suite('whether a process is ready');
 
-/** What is said of each read model. */
-async function told({ events, store }: Installation): Promise<Readonly<Record<string, { readonly ready: boolean; readonly detail: string }>>> {
+type Parts = Awaited<ReturnType<ReturnType<typeof readinessOf>>>['parts'];
+
+/** What is said of each part. */
+async function parts({ events, store }: Pick<Installation, 'events' | 'store'>, more: Partial<ReadinessOptions> = {}): Promise<Parts> {
   const bus = { engine: 'none', ping: async () => undefined } as unknown as Engines['bus'];
-  const { parts } = await readinessOf({ events, store, bus }, { payments: 'simulated', notifications: 'simulated' }, PROJECTIONS)();
-  return Object.fromEntries(Object.entries(parts).flatMap(([part, health]) => (part.startsWith('projection ') ? [[part.slice('projection '.length), health]] : [])));
+  const config: ReadinessOptions['config'] = { payments: 'simulated', notifications: 'simulated', roles: new Set(['api']) };
+  const leaders = { nobodySince: () => undefined };
+  return (await readinessOf({ engines: { events, store, bus }, config, projections: PROJECTIONS, health: () => [], leaders, ...more })()).parts;
+}
+
+/** What is said of each read model. */
+async function told(house: Installation): Promise<Parts> {
+  return Object.fromEntries(Object.entries(await parts(house)).flatMap(([part, health]) => (part.startsWith('projection ') ? [[part.slice('projection '.length), health]] : [])));
 }
 
 test('not before what every route answers from is built; what only some routes answer from keeps none of the others waiting', installed(async (house) => {
-  const parts = await told(house);
+  const models = await told(house);
   const some = ['parked', 'redemptions', 'voucher_codes'];
-  assert.equal(Object.keys(parts).filter((name) => parts[name]?.ready).sort(), some);
-  assert.is(parts['gifts']?.detail, 'is being built for the first time');
-  assert.is(parts['redemptions']?.detail, 'is being built for the first time: what is answered from it is refused meanwhile, and nothing else');
+  assert.equal(Object.keys(models).filter((name) => models[name]?.ready).sort(), some);
+  assert.is(models['gifts']?.detail, 'is being built for the first time');
+  assert.is(models['redemptions']?.detail, 'is being built for the first time: what is answered from it is refused meanwhile, and nothing else');
 }));
 
 test('not while any read model that is built is behind', installed(async (house) => {
@@ -43,10 +51,39 @@ test('not while what is stored of a read model in use is no place in the log, wh
   const gifts = PROJECTIONS.find(({ name }) => name === 'gifts')!;
   for (const position of ['0000000000999999', '18446744073709551615']) {
     await store.write([{ collection: collectionOf(gifts), documents: [], checkpoint: { projection: checkpointName(gifts), position } }]);
-    const parts = await told(house);
-    assert.equal(parts['gifts'], { ready: false, detail: `its stored position, ${position}, is no place in the log: it is built anew` });
-    assert.ok(parts['transactions']?.ready);
+    const models = await told(house);
+    assert.equal(models['gifts'], { ready: false, detail: `its stored position, ${position}, is no place in the log: it is built anew` });
+    assert.ok(models['transactions']?.ready);
   }
+}));
+
+test('not while a follower of this process fails: with its name, since when and why', installed(async (house) => {
+  const found = await parts(house, {
+    health: () => [
+      { part: 'charge outcomes', failing: false, failures: 0 },
+      { part: 'process managers', failing: true, since: '2026-03-01T10:00:00.000Z', failures: 7, why: 'RangeError: see the log of that process' },
+    ],
+    leaders: { nobodySince: () => new Date() },
+  });
+  assert.equal(found['charge outcomes'], { ready: true, detail: 'works' });
+  assert.equal(found['process managers'], { ready: false, detail: 'fails since 2026-03-01T10:00:00.000Z, 7 times in a row: RangeError: see the log of that process' });
+}));
+
+test('where no process leads every process says so; one that would lead the process managers is not ready', installed(async (house) => {
+  const { events, project } = house;
+  const projector = await project({ projections: PROJECTIONS });
+  const { gifts: [id = ''] } = await buy(events, [{}]);
+  await settled(projector, events);
+  const leaders = { nobodySince: () => new Date('2026-03-01T10:00:00.000Z') };
+  const all = await parts(house, { leaders });
+  const detail = 'no process leads them since 2026-03-01T10:00:00.000Z: purchases are taken, and charged, issued and sent once one does';
+  assert.equal(all['process managers'], { ready: true, detail });
+  assert.equal(all['projection gifts'], { ready: true, detail: 'caught up, but no process keeps the read models up to date since 2026-03-01T10:00:00.000Z' });
+  const config: ReadinessOptions['config'] = { payments: 'simulated', notifications: 'simulated', roles: new Set(['processor']) };
+  assert.equal((await parts(house, { leaders, config }))['process managers'], { ready: false, detail });
+  await projector.close();
+  await redeem(events, id);
+  assert.equal((await parts(house, { leaders }))['projection gifts'], { ready: false, detail: 'is behind: no process keeps the read models up to date since 2026-03-01T10:00:00.000Z' });
 }));
 
 test.run();

@@ -165,6 +165,8 @@ function withCatalogue(readiness: Readiness, catalogue: CatalogueView): Readines
       if (!(error instanceof UnavailableError)) throw error;
       ready = false;
     }
-    return { parts: { ...parts, catalogue: { ready, detail: ready ? 'in memory' : 'has not been read yet' } }, simulated };
+    // Of one that can't be read any more its follower says so.
+    const detail = ready ? (parts['catalogue']?.detail ?? 'works') : 'has not been read yet';
+    return { parts: { ...parts, catalogue: { ready: ready && parts['catalogue']?.ready !== false, detail } }, simulated };
   };
 }

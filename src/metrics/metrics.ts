@@ -7,6 +7,7 @@ import type { GuardWatch } from '../workers/guard.js';
 import { measuredBus } from './bus.js';
 import { measuredEventStore } from './eventStore.js';
 import { exposition } from './exposition.js';
+import { type FollowersShown, showFollowers } from './followers.js';
 import { type ProcessOptions, showProcess } from './nodeProcess.js';
 import { showProcesses } from './processes.js';
 import { countProviderCalls } from './providers.js';
@@ -21,8 +22,8 @@ export interface Metrics {
   readonly providers: GuardWatch;
   /** The same engines, measured. */
   measure(engines: Engines): Engines;
-  /** Shows how the installation stands, too. Called once. `processes`: of this process, where it runs them. */
-  watch(engines: Engines, projections: readonly Projection[], processes: () => ProcessStatus | undefined): void;
+  /** Shows how the installation stands, too, and how the followers of this process fare. Called once. `processes`: of this process, where it runs them. */
+  watch(engines: Engines, projections: readonly Projection[], processes: () => ProcessStatus | undefined, followers: FollowersShown): void;
   /** Everything as it is now. */
   text(): Promise<string>;
   /** Of `text`. */
@@ -41,7 +42,8 @@ export function openMetrics(options: ProcessOptions): Metrics {
     requests,
     providers,
     measure: (engines) => ({ ...engines, events: measuredEventStore(engines.events, show), bus: measuredBus(engines.bus, show) }),
-    watch(engines, projections, processes) {
+    watch(engines, projections, processes, followers) {
+      showFollowers(show, followers);
       showProcesses(show, processes);
       showState(show, { engines, projections, processes });
     },

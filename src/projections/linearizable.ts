@@ -14,7 +14,7 @@ const FEW = 100;
 const FOLLOW_MS = 10;
 
 /**
- * The model with linearizable `get` and `getMany`, which need the log then: where it can't be read they throw UnavailableError, or DataFileError, as it does. All else is as it was.
+ * The model with linearizable `get` and `getMany`, which need the log then: where it can't be read they throw UnavailableError as it does. All else is as it was.
  * @param log absent: where the log is far away, nothing can be said in time, and the model is given back as it is
  * @param streamOf the stream that the document with this id is made of; what other streams hold of it may come later
  */

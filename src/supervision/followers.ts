@@ -160,6 +160,12 @@ function healthOf({ part, failures, since, error, wellAt, troubledAt }: State): 
   return { part, failing, since, failures, why: failureWords(error) };
 }
 
+/** How a failing follower fares, in words for anybody: to go on with after its name. */
+export function failingWords({ since, failures, why }: Pick<FollowerHealth, 'since' | 'failures' | 'why'>): string {
+  const often = failures > 1 ? `, ${failures} times in a row` : '';
+  return `fails since ${since ?? 'an unknown time'}${often}: ${why ?? 'for an unknown reason'}`;
+}
+
 /** A failure for anybody to read: no path, no address, nothing that a caller sent. */
 function failureWords(error: unknown): string {
   if (error instanceof UnavailableError) return error.told ?? 'an engine does not answer';

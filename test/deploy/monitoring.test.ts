@@ -31,7 +31,7 @@ const rules = (parse(textOf('deploy/prometheus-alerts.yml'), { strict: true, uni
 const dashboard = JSON.parse(textOf('deploy/grafana-dashboard.json')) as { title: string; uid: string; panels: Panel[]; templating: { list: { name: string; definition?: string }[] } };
 
 /** PromQL's own words that are used here (https://prometheus.io/docs/prometheus/latest/querying/). */
-const WORDS = new Set(['sum', 'min', 'max', 'count', 'rate', 'increase', 'histogram_quantile', 'predict_linear', 'vector', 'time', 'or', 'and', 'unless', 'by', 'label_values']);
+const WORDS = new Set(['sum', 'min', 'max', 'count', 'rate', 'increase', 'histogram_quantile', 'predict_linear', 'vector', 'absent', 'time', 'or', 'and', 'unless', 'by', 'label_values']);
 /** What Prometheus itself adds to every target. */
 const PROMETHEUS_OWN = new Set(['up']);
 

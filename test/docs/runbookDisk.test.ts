@@ -34,6 +34,21 @@ test('full disk: appends fail, a backup is made all the same, and room is enough
   });
 });
 
+test('failing part: the projector can not write, and goes on once it can', async () => {
+  await inTrouble('Failing part', {}, async (trouble) => {
+    const service = await trouble.start();
+    const { url = '' } = service;
+    await untilReady(url);
+    await buyInto(trouble, url);
+    const limit = (bytes: string): void => void execFileSync('prlimit', ['--pid', String(service.child.pid), `--fsize=${bytes}:unlimited`]);
+    limit('4096');
+    await trouble.follow(/gift_follower_failing/);
+    limit('unlimited');
+    await trouble.follow();
+    assert.equal((await trouble.ask(url, 'POST', '/api/v2/transactions', purchaseOf('latte'))).status, 201);
+  });
+});
+
 test('lost machine: restored from the latest backup', async () => {
   await inTrouble('Lost machine', {}, async (trouble) => {
     const { env, dir } = trouble;

@@ -3,6 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { parkedStream } from '../../src/domain/parked.js';
 import type { Engines } from '../../src/engines.js';
+import { showFollowers } from '../../src/metrics/followers.js';
 import { showProcess } from '../../src/metrics/nodeProcess.js';
 import { parkedWork } from '../../src/metrics/parkedWork.js';
 import { showProcesses } from '../../src/metrics/processes.js';
@@ -175,6 +176,21 @@ test('the process: a held event loop shows, and is forgotten once it was told', 
   const nowhere = exposed();
   showProcess(nowhere.show, { version: '1', dataDir: '/nowhere/at/all' }).close();
   assert.not((await nowhere.values()).has('gift_data_dir_free_bytes'));
+});
+
+test('each follower of a process has its sample, failing or not, and so has what may have no leader', async () => {
+  const { show, values } = exposed();
+  let since: Date | undefined;
+  showFollowers(show, {
+    health: () => [{ part: 'projector', failing: false, failures: 1 }, { part: 'process managers', failing: true, failures: 4, since: ago(9), why: 'no' }],
+    nobodyLeads: () => [['read models', since], ['process managers', undefined]],
+  });
+  const names = ['gift_follower_failing{part="projector"}', 'gift_follower_failing{part="process managers"}', 'gift_nobody_leads_seconds{work="read models"}', 'gift_nobody_leads_seconds{work="process managers"}'];
+  const found = await values();
+  assert.equal(names.map((name) => found.get(name)), [0, 1, 0, 0]);
+  since = new Date(ago(90));
+  const seconds = (await values()).get(names[2]!) ?? 0;
+  assert.ok(seconds >= 90 && seconds < 100, String(seconds));
 });
 
 test.run();

@@ -49,7 +49,7 @@ type SqliteError = InstanceType<typeof Sqlite.SqliteError>;
 const APPLICATION_ID_AT = 68;
 /** How long a statement waits for another process's lock, in ms. */
 const BUSY_TIMEOUT_MS = 5_000;
-/** A file that another process is just making can look damaged for an instant: look so often, so far apart. */
+/** A file that another process is just making, or one whose disk failed once, can look damaged for an instant: look so often, so far apart. */
 const LOOKS = 4;
 const LOOK_AGAIN_MS = 25;
 
@@ -74,7 +74,7 @@ export function openDatabase(file: string, options: DatabaseOptions): Database {
     if (options.readonly) database.pragma('query_only = ON');
   } catch (error) {
     database.close();
-    throw unavailableOf(error, file, options.kind);
+    throw refusalOf(error, file, options);
   }
   const path = resolve(file);
   opened.set(path, [...(opened.get(path) ?? []), database]);
@@ -92,17 +92,36 @@ export function standsThere(file: string, { applicationId }: Pick<DatabaseOption
 }
 
 /**
- * What an SQLite error means to a caller of a port: a full disk, a lock or an I/O error is `UnavailableError`.
- * @param kind whose remedy is told for damage
- * @throws DataFileError for damage found in the file; any error that isn't the engine's is thrown again as it is.
+ * What an SQLite error of a file that was opened well means to a caller of a port: a full disk, a lock, an I/O error, and what looks like damage. A bad read may pass, and the next one may be good, so it is
+ * `UnavailableError`; that a file is damaged is said where it is opened, after a second look.
+ * @throws any error that isn't the engine's, as it is
  */
-export function unavailableOf(error: unknown, file: string, kind: DataFileKind = 'event log'): UnavailableError {
+export function unavailableOf(error: unknown, file: string): UnavailableError {
   if (!(error instanceof Sqlite.SqliteError)) throw error;
-  if (isDamage(error)) {
-    throw new DataFileError(file, `is damaged (${error.message})`, `stop the service and ${remedyOf(kind)}`, { cause: error });
+  const told = TOLD.find(([code]) => code.test(error.code))?.[1];
+  if (told === undefined) throw error;
+  return new UnavailableError(`${file}: ${error.message} (${error.code})`, { cause: error, told });
+}
+
+/** Failures that may pass, by the beginning of their code, in words for anybody. */
+const TOLD: readonly (readonly [code: RegExp, words: string])[] = [
+  [/^SQLITE_FULL/, 'its disk is full'],
+  [/^SQLITE_IOERR/, 'its disk fails, or takes no more'],
+  [/^SQLITE_(CORRUPT|NOTADB)/, 'what its disk gives is damaged'],
+  [/^SQLITE_(CANTOPEN|READONLY|PERM)/, 'its files can not be opened or written'],
+  [/^SQLITE_(BUSY|LOCKED|PROTOCOL)/, 'another process keeps it locked'],
+  [/^SQLITE_NOMEM/, 'there is no memory left'],
+];
+
+/** After what looked like damage: pages that were read may be bad and are read anew, so that a bad read that has passed is not met in memory again. */
+export function forgetPages(database: Database, error: unknown): void {
+  if (!(error instanceof Sqlite.SqliteError && isDamage(error)) || !database.open) return;
+  try {
+    database.exec('PRAGMA shrink_memory');
+  } catch (late) {
+    // It may meet the same: then the caller's error tells of it, and the next one tries again.
+    if (!(late instanceof Sqlite.SqliteError)) throw late;
   }
-  if (!/^SQLITE_(FULL|IOERR|BUSY|LOCKED|CANTOPEN|READONLY|NOMEM|PROTOCOL)/.test(error.code)) throw error;
-  return new UnavailableError(`${file}: ${error.message} (${error.code})`, { cause: error });
 }
 
 /** Whether it says that the file is no SQLite file of ours, or a damaged one. */
@@ -161,7 +180,7 @@ function refuseUnlessOurs(file: string, options: DatabaseOptions): void {
     const fault = faultOfHeader(file, options);
     if (fault === undefined) break;
     if (look === LOOKS) throw refusal(file, fault);
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_AGAIN_MS);
+    waitToLookAgain();
   }
   // Closing a writable connection would move what is in the WAL into the file: look into a damaged one through one that can't write.
   if (hasWal(file)) {
@@ -170,19 +189,31 @@ function refuseUnlessOurs(file: string, options: DatabaseOptions): void {
   }
 }
 
-/** Opens the file and reads the ends of its tables. SQLite makes a -wal and -shm for that, and removes them when it is closed. */
+/** Opens the file and reads the ends of its tables. SQLite makes a -wal and -shm for that, and removes them when it is closed. What looks like damage is looked at again: a bad read may pass. */
 function openOrRefuse(file: string, options: DatabaseOptions, mode: { readonly: boolean }): Database {
-  const database = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS, readonly: mode.readonly });
-  try {
-    database.pragma('cell_size_check = ON');
-    database.pragma('trusted_schema = OFF');
-    touchEnds(database);
-    return database;
-  } catch (error) {
-    database.close();
-    if (error instanceof Sqlite.SqliteError && isDamage(error)) throw refusal(file, { problem: `is damaged (${error.message})`, remedy: remedyOf(options.kind) });
-    throw unavailableOf(error, file, options.kind);
+  for (let look = 1; ; look++) {
+    const database = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS, readonly: mode.readonly });
+    try {
+      database.pragma('cell_size_check = ON');
+      database.pragma('trusted_schema = OFF');
+      touchEnds(database);
+      return database;
+    } catch (error) {
+      database.close();
+      if (look === LOOKS || !(error instanceof Sqlite.SqliteError && isDamage(error))) throw refusalOf(error, file, options);
+      waitToLookAgain();
+    }
   }
+}
+
+/** Why a file can't be opened. @throws what is no error of the engine */
+function refusalOf(error: unknown, file: string, { kind }: DatabaseOptions): Error {
+  if (error instanceof Sqlite.SqliteError && isDamage(error)) return refusal(file, { problem: `is damaged (${error.message})`, remedy: remedyOf(kind) });
+  return unavailableOf(error, file);
+}
+
+function waitToLookAgain(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOOK_AGAIN_MS);
 }
 
 /** What the first 100 bytes and the size tell (https://www.sqlite.org/fileformat2.html#the_database_header). Changes nothing and makes no file. */
@@ -195,7 +226,8 @@ function faultOfHeader(file: string, options: DatabaseOptions): Fault | undefine
     // The WAL is looked for before the size is: while a checkpoint runs, the file may not have grown yet.
     size = hasWal(file) ? Number.POSITIVE_INFINITY : statSync(file).size;
   } catch (error) {
-    return { problem: `can't be read (${(error as NodeJS.ErrnoException).code})`, remedy: 'check what it is and whose it is' };
+    const { code } = error as NodeJS.ErrnoException;
+    return { problem: `can't be read (${code})`, remedy: code === 'EIO' ? 'see that its disk is well, and start again' : 'check what it is and whose it is' };
   }
   if (size === 0) return undefined;
   if (header.toString('latin1', 0, 16) !== 'SQLite format 3\0') return { problem: 'is not an SQLite file', remedy: moveAway };

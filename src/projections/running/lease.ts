@@ -8,7 +8,7 @@ import type { Logger } from 'pino';
 import { pause } from '../../async/pause.js';
 import type { Records } from '../../ports/readStore.js';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { hasEnded, processLife } from './processLife.js';
+import { hasEnded, lives, processLife } from './processLife.js';
 
 /** Default time of a lease, in ms: a frozen holder, or a lost machine, is followed within half a second more. */
 export const LEASE_MS = 3_000;
@@ -56,11 +56,17 @@ interface LeaseValue {
   readonly fence: number;
   /** The holder's process (`processLife`), where its system tells. */
   readonly life?: string;
+  /** When it was renewed or given up, by the clock of whoever did: ISO 8601, UTC. Absent: an earlier release did. For people alone; nothing decides by it. */
+  readonly at?: string;
 }
 
 /** This process. */
 const OWN_LIFE = processLife();
-const LIFE: Pick<LeaseValue, 'life'> = OWN_LIFE === undefined ? {} : { life: OWN_LIFE };
+
+/** What this process puts into the record. */
+function valueOf(holder: string | null, fence: number): LeaseValue {
+  return { holder, fence, ...(OWN_LIFE === undefined ? {} : { life: OWN_LIFE }), at: new Date().toISOString() };
+}
 
 /** What a standby has seen: the record's version, and since when it has not changed. */
 interface Seen {
@@ -85,7 +91,7 @@ export async function acquireLease(records: Records, name: string, options: Leas
       if (record === undefined || isFree(record.value, holder) || (seen?.version === record.version && asked - seen.since >= ttlMs)) {
         const fence = (record?.value.fence ?? 0) + 1;
         const put = performance.now();
-        const version = await records.put(key, { holder, fence, ...LIFE } satisfies LeaseValue, { expected: record?.version ?? 0 });
+        const version = await records.put(key, valueOf(holder, fence), { expected: record?.version ?? 0 });
         if (version !== undefined) return hold(records, key, { ...options, ttlMs }, { fence, version, renewedAt: put });
       } else if (seen?.version !== record.version) {
         if (seen !== undefined && record.value.holder !== null) onHeld?.(record.value.holder);
@@ -127,12 +133,18 @@ export interface LeaseState {
   /** Who had it last, and may still have it; null: it was given up. */
   readonly holder: string | null;
   readonly version: number;
+  /** When it was renewed or given up, by the clock of whoever did: ISO 8601, UTC. Absent: an earlier release did. */
+  readonly at: string | undefined;
+  /** Whether that process lives; `undefined`: it can't be told from here. */
+  readonly lives: boolean | undefined;
 }
 
 /** How a lease stands; `undefined`: nobody ever had it. @throws UnavailableError */
 export async function leaseState(records: Records, name: string): Promise<LeaseState | undefined> {
   const record = await records.get<LeaseValue>(`lease/${name}`);
-  return record === undefined ? undefined : { holder: record.value.holder, version: record.version };
+  if (record === undefined) return undefined;
+  const { holder, at, life } = record.value;
+  return { holder, version: record.version, at, lives: life === undefined ? undefined : lives(life, OWN_LIFE) };
 }
 
 /** A record of this very process is one that it lost by its own clock and nobody took. */
@@ -157,7 +169,7 @@ function hold(
   async function renew(): Promise<boolean> {
     for (;;) {
       const asked = performance.now();
-      const renewed = await records.put(key, { holder, fence, ...LIFE } satisfies LeaseValue, { expected: version });
+      const renewed = await records.put(key, valueOf(holder, fence), { expected: version });
       if (renewed !== undefined) {
         version = renewed;
         renewedAt = asked;
@@ -208,7 +220,7 @@ function hold(
       await kept;
       if (!mine) return;
       try {
-        await records.put(key, { holder: null, fence } satisfies LeaseValue, { expected: version });
+        await records.put(key, valueOf(null, fence), { expected: version });
       } catch (error) {
         logger.info({ err: error, lease: key }, 'lease not released: the next holder waits until it runs out');
       }

@@ -35,6 +35,11 @@ export function hasEnded(life: string, own: string | undefined = processLife()):
   }
 }
 
+/** Whether that process lives, a frozen one included; `undefined` where it can't be told, as of one of another machine or container. */
+export function lives(life: string, own: string | undefined = processLife()): boolean | undefined {
+  return own === undefined || !isOfThisMachine(life, own) ? undefined : !hasEnded(life, own);
+}
+
 /** Whether there is no such process. Of others' processes `/proc` may show nothing while they live; the system's own word is then that they may not be signalled. */
 function isGone(id: number): boolean {
   try {

@@ -3,12 +3,13 @@ import * as assert from 'uvu/assert';
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Sqlite } from '../../../src/adapters/embedded/driver.js';
 import type { DatabaseOptions } from '../../../src/adapters/embedded/sqlite.js';
 import { DataFileError, openDatabase, unavailableOf } from '../../../src/adapters/embedded/sqlite.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { DISK_FAULTS, failReads } from '../../support/sqliteFaults.js';
 
 const test = suite('Data files');
 
@@ -195,17 +196,28 @@ test('a file whose making fails stays empty', () => {
   openDatabase(file, LOG).close();
 });
 
-test('errors of the engine are unavailability or damage; others stay what they are', () => {
-  for (const code of ['SQLITE_FULL', 'SQLITE_IOERR_FSYNC', 'SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_LOCKED', 'SQLITE_CANTOPEN', 'SQLITE_READONLY_DBMOVED', 'SQLITE_NOMEM']) {
+test('a file that reads badly once is looked at again before it is called damaged', () => {
+  openDatabase(file, LOG).close();
+  for (const fault of DISK_FAULTS.filter(([code]) => code !== 'SQLITE_IOERR_READ')) {
+    failReads(fault, [basename(file)], 2);
+    openDatabase(file, LOG).close();
+    failReads(fault, [basename(file)]);
+    try {
+      assert.throws(() => openDatabase(file, LOG), (error: Error) => error instanceof DataFileError && error.message.includes(fault[1]));
+    } finally {
+      failReads();
+    }
+  }
+});
+
+test('errors of the engine are unavailability, what looks like damage too; others stay what they are', () => {
+  for (const code of ['SQLITE_FULL', 'SQLITE_IOERR_FSYNC', 'SQLITE_BUSY', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_LOCKED', 'SQLITE_CANTOPEN', 'SQLITE_READONLY_DBMOVED', 'SQLITE_NOMEM', 'SQLITE_CORRUPT', 'SQLITE_CORRUPT_INDEX', 'SQLITE_NOTADB']) {
     const cause = new Sqlite.SqliteError('so it is', code);
     const error = unavailableOf(cause, file);
     assert.instance(error, UnavailableError);
     assert.is(error.message, `${file}: so it is (${code})`);
     assert.is(error.cause, cause);
     assert.is(error.outcomeUnknown, false);
-  }
-  for (const code of ['SQLITE_CORRUPT', 'SQLITE_CORRUPT_INDEX', 'SQLITE_NOTADB']) {
-    assert.throws(() => unavailableOf(new Sqlite.SqliteError('bad page', code), file), (error: Error) => error instanceof DataFileError && error.message.includes('bad page'));
   }
   for (const other of [new Sqlite.SqliteError('no such table', 'SQLITE_ERROR'), new TypeError('x'), 'text']) {
     try {

@@ -1,7 +1,8 @@
 /** Group commit: many appends in one transaction, each judged by its own expected revision, all made durable by one fsync. */
 import type { Database } from 'better-sqlite3';
 import type { ExpectedRevision } from '../../../ports/eventStore.js';
-import { unavailableOf, VALUE } from '../sqlite.js';
+import { Sqlite } from '../driver.js';
+import { forgetPages, isDamage, unavailableOf, VALUE } from '../sqlite.js';
 import { beginWriting, breathe, LOCK_WAIT_MS } from '../writeLock.js';
 import { sealMark } from './log.js';
 
@@ -135,7 +136,8 @@ export function groupCommit(database: Database, file: string, { lockWaitMs = LOC
       return outcomes;
     } catch (error) {
       if (database.inTransaction) rollback.run();
-      if (appends.length > 1 && !isUnavailable(error, file)) return appends.flatMap((append) => commitGroup([append]));
+      forgetPages(database, error);
+      if (appends.length > 1 && concernsOne(error, file)) return appends.flatMap((append) => commitGroup([append]));
       const { message, code } = error as Error & { code?: string };
       // A frame that was written but not known to be synced may still be found after a crash; on a full disk the commit's frame was never written.
       const outcomeUnknown = committing && code !== 'SQLITE_FULL';
@@ -146,11 +148,13 @@ export function groupCommit(database: Database, file: string, { lockWaitMs = LOC
   return commitGroup;
 }
 
-function isUnavailable(error: unknown, file: string): boolean {
+/** Whether it may be the fault of one append of a group: of its content, or of a damaged page that it alone needs. */
+function concernsOne(error: unknown, file: string): boolean {
+  if (error instanceof Sqlite.SqliteError && isDamage(error)) return true;
   try {
     unavailableOf(error, file);
-    return true;
-  } catch {
     return false;
+  } catch {
+    return true;
   }
 }

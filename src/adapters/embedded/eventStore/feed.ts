@@ -85,7 +85,8 @@ export async function* feed(after: Position | undefined, filter: EventFilter, op
     } catch (error) {
       if (tail === undefined || !(error instanceof UnavailableError)) throw error;
       onTrouble?.(error);
-      await sleep(RETRY_MS, undefined, { ref: false });
+      // Rejects when the signal ends it, which is looked at next.
+      await sleep(RETRY_MS, undefined, { ref: false, ...(signal === undefined ? {} : { signal }) }).catch(() => undefined);
     }
   }
 }

@@ -1,9 +1,10 @@
 /** Reads of the event log on the thread that has opened it, each in slices short enough not to hold up anything else. */
 import type { Database, Statement } from 'better-sqlite3';
 import type { EventFilter, RecordedEvent } from '../../../ports/eventStore.js';
+import { UnavailableError } from '../../../ports/unavailable.js';
 import { METADATA, withMetadata } from '../../lazyMetadata.js';
 import { afterPrefix } from '../../prefix.js';
-import { DataFileError, unavailableOf, VALUE } from '../sqlite.js';
+import { forgetPages, unavailableOf, VALUE } from '../sqlite.js';
 import { positionOf } from './log.js';
 
 /** Texts of a slice end it when they reach so many characters (some 5 ms to parse). */
@@ -30,7 +31,7 @@ export interface Slice {
 /** Looks at the events after `after` up to `through`, for at most `limit` that match. */
 export type Scan = (after: number, through: number, limit: number) => Slice;
 
-/** The event log as seen by one connection. Everything here throws UnavailableError and DataFileError. */
+/** The event log as seen by one connection. Everything here throws UnavailableError. */
 export interface EventReader {
   /** Number of the last position; 0 while the log is empty. */
   end(): number;
@@ -65,8 +66,9 @@ export function eventReader(database: Database, file: string): EventReader {
       return read();
     } catch (error) {
       if (error instanceof SyntaxError) {
-        throw new DataFileError(file, `is damaged (${error.message})`, 'stop the service and restore the file from a backup', { cause: error });
+        throw new UnavailableError(`${file}: an event is no JSON (${error.message})`, { cause: error, told: 'what its disk gives is damaged' });
       }
+      forgetPages(database, error);
       throw unavailableOf(error, file);
     }
   }

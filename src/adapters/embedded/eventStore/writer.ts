@@ -167,7 +167,7 @@ function failureOf({ message, code, outcomeUnknown }: AppendOutcome & { kind: 'f
   if (code === undefined) return new Error(message);
   try {
     const unavailable = unavailableOf(new Sqlite.SqliteError(message, code), file);
-    return outcomeUnknown ? new UnavailableError(unavailable.message, { outcomeUnknown, cause: unavailable.cause }) : unavailable;
+    return outcomeUnknown ? new UnavailableError(unavailable.message, { outcomeUnknown, cause: unavailable.cause, ...(unavailable.told === undefined ? {} : { told: unavailable.told }) }) : unavailable;
   } catch (error) {
     return error;
   }

@@ -8,7 +8,7 @@ import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../
 import { UnavailableError } from '../../../ports/unavailable.js';
 import { Sqlite } from '../driver.js';
 import { openSignals } from '../signals.js';
-import { unavailableOf } from '../sqlite.js';
+import { forgetPages, unavailableOf } from '../sqlite.js';
 import type { ThreadData } from '../thread.js';
 import { openReader, READ_STORE_FILE } from './file.js';
 import { layoutOf, versionsOf } from './layout.js';
@@ -79,14 +79,15 @@ export async function openEmbeddedReadStore({ dir, logger, openElsewhere = false
   function errorOf({ message, code }: Fault): Error {
     if (code === undefined) return new Error(message);
     try {
-      return unavailableOf(new Sqlite.SqliteError(message, code), file, 'read store');
+      return unavailableOf(new Sqlite.SqliteError(message, code), file);
     } catch (error) {
       return error as Error;
     }
   }
 
   function failure(error: unknown): unknown {
-    return database.open ? unavailableOf(error, file, 'read store') : new UnavailableError('the read store is closed', { cause: error });
+    forgetPages(database, error);
+    return database.open ? unavailableOf(error, file) : new UnavailableError('the read store is closed', { cause: error });
   }
 
   /** The versions, of the file and of each collection's documents, that the remembered documents are of. */

@@ -10,6 +10,8 @@ import { DataFileError } from '../../../../src/adapters/embedded/sqlite.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { batchesOf, event, events, failureOf } from '../../../support/eventStoreEvents.js';
 import { inFolder } from '../../../support/eventStoreFolder.js';
+import { DISK_FAULTS, failReads } from '../../../support/sqliteFaults.js';
+import { until } from '../../../support/until.js';
 
 const test = suite('Embedded event store: damaged logs');
 
@@ -26,13 +28,46 @@ test('damage deep inside is told when it is met, and not before', () =>
 
     const damaged = await open();
     const isDamage = (error: unknown): void => {
-      assert.instance(error, DataFileError);
-      assert.match((error as Error).message, /events\.db is damaged \(.+\): stop the service and restore it from a backup/);
+      assert.instance(error, UnavailableError);
+      assert.match((error as Error).message, /events\.db: .+ \(SQLITE_CORRUPT/);
+      assert.is((error as UnavailableError).told, 'what its disk gives is damaged');
     };
     isDamage(await failureOf(batchesOf(damaged.readAll(undefined))));
     isDamage(await failureOf(Promise.all(Array.from({ length: 40 }, (_, n) => damaged.read(`stream-${n}`)))));
-    isDamage(await failureOf(batchesOf(damaged.follow(undefined))));
+    const ended = new AbortController();
+    const told: unknown[] = [];
+    const following = batchesOf(damaged.follow(undefined, {}, { signal: ended.signal, onTrouble: (error) => void told.push(error) }));
+    await until(() => told.length > 1, 'two tries');
+    ended.abort();
+    await following;
+    for (const error of told) isDamage(error);
     isDamage(await failureOf(Promise.all(Array.from({ length: 40 }, (_, n) => damaged.append(`stream-${n}`, [event()], 49)))));
+  }));
+
+test('a read that fails for a moment fails what is asked then; a follower goes on by itself and misses nothing', () =>
+  inFolder(async ({ open }) => {
+    const store = await open();
+    const ended = new AbortController();
+    const trouble: unknown[] = [];
+    const following = batchesOf(store.follow(undefined, {}, { signal: ended.signal, onTrouble: (error) => void trouble.push(error) }));
+    const appended: string[] = [];
+    for (const fault of DISK_FAULTS) {
+      const before = trouble.length;
+      failReads(fault);
+      try {
+        for (const ask of [() => store.end(), () => store.read('stream'), () => batchesOf(store.readAll(undefined)), () => store.ping()]) assert.instance(await failureOf(ask()), UnavailableError, fault[0]);
+        await until(() => trouble.slice(before).some((error) => error instanceof UnavailableError), 'the follower to meet it');
+      } finally {
+        failReads();
+      }
+      const one = event();
+      appended.push(one.id);
+      await store.append('stream', [one], 'any');
+      await until(() => trouble.at(-1) === undefined, 'the follower to go on');
+      assert.equal((await store.read('stream')).map(({ id }) => id), appended);
+    }
+    ended.abort();
+    assert.equal((await following).flatMap((batch) => batch.events.map(({ id }) => id)), appended);
   }));
 
 test('an event whose text is no JSON any more is damage', () =>
@@ -45,7 +80,7 @@ test('an event whose text is no JSON any more is damage', () =>
     database.close();
     const damaged = await open();
     assert.is((await damaged.read('stream', { limit: 1 })).length, 1);
-    assert.instance(await failureOf(damaged.read('stream')), DataFileError);
+    assert.instance(await failureOf(damaged.read('stream')), UnavailableError);
   }));
 
 test('a log whose file was removed or replaced while it is open is not well: what is appended there is gone at the next start', () =>

@@ -8,6 +8,7 @@ import { DataFileError } from '../../../../src/adapters/embedded/sqlite.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
 import { batch, doc, filled, newCollection, projectionOf, rejectionOf } from '../../../support/readStoreDocuments.js';
 import { newFolder } from '../../../support/readStoreEmbedded.js';
+import { DISK_FAULTS, failReads } from '../../../support/sqliteFaults.js';
 import { NO_MOUNT, smallDisk } from '../../../support/smallDisk.js';
 import { testWhere } from '../../../support/testWhere.js';
 
@@ -69,12 +70,33 @@ test('damage met later is told for what it is', async () => {
   const damaged = await openEmbeddedReadStore({ dir });
   const ids = Array.from({ length: 990 }, (_, n) => `d${String(n).padStart(2, '0')}`);
   const met = await rejectionOf(damaged.getMany(collection, ids));
-  assert.instance(met, DataFileError);
-  assert.match(met.message, /stop the service and delete it with its -wal and -shm, it is rebuilt from the log/);
+  assert.instance(met, UnavailableError);
+  assert.match(met.message, /read\.db: .+ \(SQLITE_CORRUPT/);
+  assert.is((met as UnavailableError).told, 'what its disk gives is damaged');
   const write = damaged.write([batch(collection, ids.map((id) => doc(id, 2_000, {})), 2_000)]);
-  assert.instance(await rejectionOf(write), DataFileError);
+  assert.instance(await rejectionOf(write), UnavailableError);
   assert.is(await damaged.checkpoint(projectionOf(collection)), undefined);
   await damaged.close();
+  rmSync(dir, { recursive: true });
+});
+
+test('a read that fails for a moment fails what is asked then, and nothing after it', async () => {
+  const dir = await newFolder();
+  const store = await openEmbeddedReadStore({ dir });
+  const collection = await filled(store, [{ n: 1 }], [['n']]);
+  for (const fault of DISK_FAULTS) {
+    failReads(fault);
+    try {
+      const asking = [() => store.get(collection, 'd00'), () => store.getMany(collection, ['d00', 'd01']), () => store.find(collection, {}), () => store.records.get('x'), () => store.active('y')];
+      for (const ask of asking) {
+        assert.instance(await rejectionOf(ask()), UnavailableError, fault[0]);
+      }
+    } finally {
+      failReads();
+    }
+    assert.is((await store.find(collection, {})).length, 1);
+  }
+  await store.close();
   rmSync(dir, { recursive: true });
 });
 

@@ -1,0 +1,55 @@
+/** Watches whether any process leads: for readiness and metrics, which every process tells, also where the ones that would lead are dead. */
+import type { Records } from '../../ports/readStore.js';
+import { leaseState } from './lease.js';
+
+/** How often leases are looked at, in ms. */
+const LOOK_MS = 1_000;
+/** A lease that nobody has renewed for so long, in ms, has no leader. One that dies is followed within 3.5 s, one that starts takes a second. */
+const NOBODY_MS = 10_000;
+
+/** The leases of one installation. */
+export interface LeaderWatch<N extends string> {
+  /** Since when no process leads; `undefined`: one does, or it is not known yet. */
+  nobodySince(name: N): Date | undefined;
+  close(): Promise<void>;
+}
+
+/** What was seen of a lease: its version (0: there is none), and since when it has not changed. */
+interface Seen {
+  readonly version: number;
+  readonly since: number;
+  /** When it was renewed or given up, as whoever did says: for people, since clocks differ. */
+  readonly at: Date;
+}
+
+/** Begins to watch. `nobodyMs`: default 10 s. */
+export function watchLeaders<N extends string>(records: Records, names: readonly N[], nobodyMs = NOBODY_MS): LeaderWatch<N> {
+  const seen = new Map<N, Seen>();
+  let looking: Promise<void> | undefined;
+
+  async function look(): Promise<void> {
+    for (const name of names) {
+      const state = await leaseState(records, name);
+      const version = state?.version ?? 0;
+      if (seen.get(name)?.version === version) continue;
+      seen.set(name, { version, since: performance.now(), at: state?.at === undefined ? new Date() : new Date(state.at) });
+    }
+  }
+
+  const begin = (): void => {
+    // A read store that does not answer is told by itself; what was seen of leases stands meanwhile.
+    looking ??= look().then(() => undefined, () => undefined).finally(() => (looking = undefined));
+  };
+  begin();
+  const timer = setInterval(begin, LOOK_MS).unref();
+  return {
+    nobodySince(name) {
+      const last = seen.get(name);
+      return last === undefined || performance.now() - last.since < nobodyMs ? undefined : last.at;
+    },
+    async close() {
+      clearInterval(timer);
+      await looking;
+    },
+  };
+}
