@@ -7,7 +7,7 @@ import type { User, UsernameTaken } from './domain/account.js';
 import { accountStream, usernameStream } from './domain/account.js';
 import { type KeyedHash, keyedHash } from './domain/keyedHash.js';
 import { type LogRestored, RESTORED_STREAM } from './domain/restored.js';
-import { normaliseUsername } from './domain/username.js';
+import { normaliseUsername } from './domain/precis.js';
 import { type VoucherCodeAdded, voucherCodeStream } from './domain/voucherCode.js';
 import { HASH_KEY_FILE } from './keys.js';
 import type { EventStore, Position, RecordedEvent } from './ports/eventStore.js';

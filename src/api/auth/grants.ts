@@ -1,6 +1,6 @@
 /** The three ways to get tokens: what each proves before it hands any out. */
 import type { KeyedHash } from '../../domain/keyedHash.js';
-import { normaliseUsername } from '../../domain/username.js';
+import { normaliseUsername, opaqueString } from '../../domain/precis.js';
 import type { ClientDocument } from '../../projections/accounts.js';
 import { HttpError } from '../errors.js';
 import type { Authenticator } from './authenticate.js';
@@ -59,10 +59,12 @@ export function grants(deps: {
     async password(client, username, password, address) {
       const usernameHash = hash('username', normaliseUsername(username));
       const user = await accounts.userNamed(usernameHash);
+      // A hash that was made elsewhere may be one of the password as it is typed (RFC 8265 has it composed).
+      const candidates = [...new Set([opaqueString(password), password])];
       // An inactive user's right password counts as a wrong one, else the counters would tell it.
       const right = await throttle.attempt(
         { address, usernameHash },
-        async (reserve) => (await passwords.verify(user?.password_hash, [password], reserve)) !== undefined && user?.active === true && accounts.isCurrent(user),
+        async (reserve) => (await passwords.verify(user?.password_hash, candidates, reserve)) !== undefined && user?.active === true && accounts.isCurrent(user),
       );
       if (!right || user === undefined) return onceShown(() => Promise.reject(authenticationFailed()));
       if (!mayLogIn(client, user.id)) throw new HttpError('forbidden');

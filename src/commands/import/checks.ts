@@ -29,8 +29,9 @@ export async function checkEntries(input: CheckInput, faults: FaultCollector): P
   await inSlices(wanted.brands ?? [], ({ index, value }) => {
     if (value.consolidated === 1 && value.consolidated_products.length > 0) faults.add('brands', index, '.consolidated_products', 'must be empty for a consolidated brand');
   });
-  await inSlices(wanted.users ?? [], ({ index, id, secret, phoneFaulty }) => {
+  await inSlices(wanted.users ?? [], ({ index, id, secret, usernameFaulty, phoneFaulty }) => {
     if (OTHERS_NAMES.test(id)) faults.add('users', index, '.id', 'must not begin with cli: or system:, by which histories name who is no user');
+    if (usernameFaulty) faults.add('users', index, '.username', 'must be of letters, digits and visible ASCII characters, in parts with one space between (RFC 8265 3.1)');
     if (secret === undefined) faults.add('users', index, '.password', 'give one of password and password_hash');
     if (phoneFaulty) faults.add('users', index, '.phone_number', 'is not a valid mobile phone number');
   });

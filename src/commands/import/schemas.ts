@@ -88,7 +88,7 @@ export const ENTRY_SCHEMAS: Readonly<Record<ArrayName, EntrySchema>> = {
         pattern: '^[^\\p{Cc}\\p{Cs}\\p{Z}]+( [^\\p{Cc}\\p{Cs}\\p{Z}]+)*$',
         description: 'must be 1 to 100 characters without control characters, and without spaces at either end or in a row',
       },
-      password: text(1, 1_024),
+      password: { type: 'string', minLength: 1, maxLength: 1_024, pattern: '^[^\\p{Cc}\\p{Cs}]*$', description: 'must be without control characters (RFC 8265 4.2)' },
       password_hash: argon2,
       name: text(0, 200),
       locale: { type: 'string', pattern: '^[A-Za-z]{2,3}([-_][A-Za-z0-9]{2,8}){0,4}$', description: 'must be a language tag such as en-GB' },

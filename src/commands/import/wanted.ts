@@ -3,7 +3,7 @@ import type { Client, PaymentMethod, ReservationKind, User } from '../../domain/
 import type { Brand, Category, Integration, Merchant, Product, Segment, Store } from '../../domain/catalogue.js';
 import type { KeyedHash } from '../../domain/keyedHash.js';
 import { normalisePhoneNumber } from '../../domain/phoneNumber.js';
-import { normaliseUsername } from '../../domain/username.js';
+import { isUsername, normaliseUsername, opaqueString } from '../../domain/precis.js';
 import { inSlices } from '../../async/slices.js';
 import type { ArrayName, CheckedFile, FileArrays, Placed } from './file.js';
 
@@ -24,6 +24,8 @@ export interface Wanted<V> {
 export interface WantedUser extends Wanted<Omit<User, 'password_hash'>> {
   readonly secret: GivenSecret | undefined;
   readonly usernameHash: string;
+  /** It holds what no username may. */
+  readonly usernameFaulty: boolean;
   readonly phoneHash: string | undefined;
   readonly phoneFaulty: boolean;
 }
@@ -97,6 +99,7 @@ const MAKERS: Makers = {
   }),
   categories: (entry, index) => ({ index, id: entry.id, value: { ...entry, image_url: entry.image_url ?? '', featured: entry.featured ?? 0 } }),
   users: ({ password, password_hash, ...entry }, index, hash) => {
+    const username = normaliseUsername(entry.username);
     const phone = entry.phone_number === undefined ? undefined : normalisePhoneNumber(entry.phone_number);
     return {
       index,
@@ -113,8 +116,9 @@ const MAKERS: Makers = {
         merchant_id: entry.merchant_id ?? null,
         permissions: entry.permissions ?? [],
       },
-      secret: givenSecret(password, password_hash),
-      usernameHash: hash('username', normaliseUsername(entry.username)),
+      secret: givenSecret(password === undefined ? undefined : opaqueString(password), password_hash),
+      usernameHash: hash('username', username),
+      usernameFaulty: !isUsername(username),
       phoneHash: phone === undefined ? undefined : hash('phone', phone),
       phoneFaulty: entry.phone_number !== undefined && phone === undefined,
     };

@@ -12,6 +12,8 @@ import { throttle } from '../../../src/api/auth/throttle.js';
 import { HttpError } from '../../../src/api/errors.js';
 import type { Route, RouteCaller } from '../../../src/api/route.js';
 import { httpApplication } from '../../../src/api/server.js';
+import { hashPassword } from '../../../src/commands/passwords.js';
+import { opaqueString } from '../../../src/domain/precis.js';
 import { UnavailableError } from '../../../src/ports/unavailable.js';
 import { type MemoryEvents, memoryEvents } from '../../support/memoryEvents.js';
 import { type Clock, type MemoryAccounts, type MemoryRecords, PASSWORD, SECRET, TOKEN_KEY, clockAt, hash, memoryRecords, someAccounts } from './support.js';
@@ -159,6 +161,15 @@ test('a Basic header of spaces is read as fast as any', () => {
   assert.is(readBasic(`basic${' '.repeat(60_000)}x y`), undefined);
   // In every way that spaces can be parted it took seconds.
   assert.ok(performance.now() - started < 1_000);
+});
+
+test('a username with blanks around it, and one in another width; a password composed or not', async ({ here, accounts }) => {
+  for (const username of [' ada', 'ada\r\n', '\u3000ＡＤＡ', '\u202aada\u202c']) assert.is((await here.login(username)).status, 200, JSON.stringify(username));
+  accounts.change('user-ada', { password_hash: await hashPassword(opaqueString('caf\u00e9 \u00a0na\u00efve')) });
+  for (const password of ['caf\u00e9 \u00a0na\u00efve', 'cafe\u0301  nai\u0308ve', 'cafe\u0301 \u2003na\u00efve']) assert.is((await here.login('ada', password)).status, 200, JSON.stringify(password));
+  for (const password of ['cafe  naive', 'caf\u00e9 na\u00efve', ' caf\u00e9  na\u00efve', 'CAF\u00c9  na\u00efve']) failed(await here.login('ada', password));
+  accounts.change('user-ada', { password_hash: await hashPassword('cafe\u0301') });
+  assert.is((await here.login('ada', 'cafe\u0301')).status, 200, 'as another system hashed it');
 });
 
 test('a user\'s login, as JSON and as a form', async ({ here }) => {

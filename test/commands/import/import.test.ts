@@ -425,4 +425,13 @@ test('progress is told after each append', async () => {
   assert.equal(told, ['1/3', '2/3', '3/3']);
 });
 
+test('a password is hashed composed, so that the same one written otherwise changes nothing', async () => {
+  const events = memoryEvents();
+  const withPassword = (password: string): object => ({ users: [{ id: 'u1', username: 'ann', password }] });
+  await importInto(events, withPassword('cafe\u0301\u00a09'));
+  const [hash = ''] = events.log.flatMap(({ type, data }) => (type === 'UserAdded' ? [(data as { password_hash: string }).password_hash] : []));
+  assert.ok(await verifyPassword(hash, 'caf\u00e9 9'));
+  assert.is((await importInto(events, withPassword('caf\u00e9 9'))).events, 0);
+});
+
 test.run();
