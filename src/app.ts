@@ -25,6 +25,7 @@ import { reportServing } from './projections/running/serving.js';
 import { addressOf, makesDeadLinks } from './publicUrl.js';
 import { PROJECTIONS, openReadModels } from './readModels.js';
 import { LED, readinessOf } from './readiness.js';
+import { watchAppends } from './supervision/appendWatch.js';
 import { followers } from './supervision/followers.js';
 import { tracedEngines } from './tracing/engines.js';
 import { openProviders } from './workers/providers.js';
@@ -66,7 +67,9 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     const listener = config.roles.has('api') ? await listening(config.port) : undefined;
     const healthListener = config.metricsPort === undefined ? undefined : await listening(config.metricsPort);
     const { engines: found, keys } = await openWithKeys(config, logger, open);
-    const opened = through(found);
+    const reached = through(found);
+    const appends = watchAppends(reached.events);
+    const opened = { ...reached, events: appends.events };
     const hash = keyedHash(keys.hashKey);
     const metrics = open.add(openMetrics({ version: VERSION, dataDir: config.dataDir }), (one) => one.close());
     const engines = metrics.measure(tracedEngines(opened));
@@ -74,7 +77,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     const holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
     const parts = followers({ logger });
     const leaders = open.add(watchLeaders(engines.store.records, Object.values(LED)), (one) => one.close());
-    const readiness = readinessOf({ engines, config, projections, health: parts.health, leaders });
+    const readiness = readinessOf({ engines, config, projections, holder, health: parts.health, leaders, appends });
 
     if (config.roles.has('worker')) {
       const { records } = engines.store;

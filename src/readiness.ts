@@ -14,11 +14,15 @@ import { buildOf, sameVersion } from './projections/running/builds.js';
 import type { LeaderWatch } from './projections/running/leaderWatch.js';
 import { unkeptOf } from './projections/running/unkept.js';
 import { isReadBySome } from './readModels.js';
+import type { AppendWatch } from './supervision/appendWatch.js';
 import { failingWords, type FollowerHealth } from './supervision/followers.js';
 
 /** A projection counts as caught up when it reaches the log's end, as it was when asked, within this time, milliseconds. */
 const CATCH_UP_MS = 500;
 const DEADLINE_MS = 2_000;
+/** How often at most it is tried whether the read store takes writes, and how long what was written is kept, in ms. */
+const WRITE_MS = 1_000;
+const WRITE_KEPT_MS = 60_000;
 
 /** What processes of an installation lead, and the lease of whoever does. */
 export const LED = { 'read models': 'projector', 'process managers': PROCESS_LEASE } as const;
@@ -28,13 +32,16 @@ export interface ReadinessOptions {
   readonly engines: Engines;
   readonly config: Pick<Config, 'payments' | 'notifications' | 'roles'>;
   readonly projections: readonly Projection[];
+  /** Names this process. */
+  readonly holder: string;
+  readonly appends: Pick<AppendWatch, 'failing'>;
   /** How the followers of this process fare. */
   readonly health: () => readonly FollowerHealth[];
   readonly leaders: Pick<LeaderWatch<(typeof LED)[keyof typeof LED]>, 'nobodySince'>;
 }
 
 /** Asks every part. */
-export function readinessOf({ engines: { events, store, bus }, config, projections, health, leaders }: ReadinessOptions): Readiness {
+export function readinessOf({ engines: { events, store, bus }, config, projections, holder, health, leaders, appends }: ReadinessOptions): Readiness {
   const simulated = (['payments', 'notifications'] as const).filter((provider) => config[provider] === 'simulated');
   const asked = async (part: string, ask: () => Promise<PartHealth>): Promise<[string, PartHealth]> => {
     const answer = ask().catch((error: unknown) => ({ ready: false, detail: (error instanceof UnavailableError ? error.told : undefined) ?? 'cannot be reached' }));
@@ -47,7 +54,24 @@ export function readinessOf({ engines: { events, store, bus }, config, projectio
   // Reads go on, so it is ready; that writes are refused for good is nowhere else to be seen before one is.
   const log = async (): Promise<PartHealth> => {
     const { ready, detail } = await engine(events)();
+    const failing = appends.failing();
+    if (failing !== undefined) return { ready: false, detail: `${detail}, takes no appends since ${failing.since.toISOString()}: ${failing.why ?? 'it can not be reached'}` };
     return { ready, detail: (await events.sealed()) ? `${detail}, sealed: it was copied to another engine, which takes the writes` : detail };
+  };
+  /** That it takes writes nothing tells but a write: of leases, sessions and answers there may be none for some time. One serves all who ask within a second. */
+  let written: { readonly at: number; readonly done: Promise<unknown> } | undefined;
+  const write = (): Promise<unknown> => {
+    if (written === undefined || performance.now() - written.at > WRITE_MS) {
+      written = { at: performance.now(), done: store.records.put(`ready/${holder}`, new Date().toISOString(), { expiresAt: Date.now() + WRITE_KEPT_MS }) };
+    }
+    return written.done;
+  };
+  const models = async (): Promise<PartHealth> => {
+    const read = await engine(store)();
+    return write().then(() => read, (error: unknown) => {
+      if (!(error instanceof UnavailableError)) throw error;
+      return { ready: false, detail: `${read.detail}, takes no writes: ${error.told ?? 'it can not be reached'}` };
+    });
   };
   const projection = async ({ name, version }: Projection): Promise<PartHealth> => {
     const active = await store.active(name);
@@ -81,7 +105,7 @@ export function readinessOf({ engines: { events, store, bus }, config, projectio
   return async () => {
     const parts = await Promise.all([
       asked('event store', log),
-      asked('read store', engine(store)),
+      asked('read store', models),
       asked('bus', engine(bus)),
       ...projections.map((one) => asked(`projection ${one.name}`, async () => projection(one))),
     ]);

@@ -3,6 +3,11 @@ import * as assert from 'uvu/assert';
 import type { Engines } from '../src/engines.js';
 import { checkpointName, collectionOf } from '../src/projections/projection.js';
 import { type ReadinessOptions, readinessOf } from '../src/readiness.js';
+import type { EventStore } from '../src/ports/eventStore.js';
+import type { ReadStore } from '../src/ports/readStore.js';
+import { UnavailableError } from '../src/ports/unavailable.js';
+import { watchAppends } from '../src/supervision/appendWatch.js';
+import { until } from './support/until.js';
 import { PROJECTIONS } from '../src/readModels.js';
 import { buy, installed, type Installation, redeem, settled } from './support/projecting.js';
 
@@ -15,7 +20,7 @@ async function parts({ events, store }: Pick<Installation, 'events' | 'store'>, 
   const bus = { engine: 'none', ping: async () => undefined } as unknown as Engines['bus'];
   const config: ReadinessOptions['config'] = { payments: 'simulated', notifications: 'simulated', roles: new Set(['api']) };
   const leaders = { nobodySince: () => undefined };
-  return (await readinessOf({ engines: { events, store, bus }, config, projections: PROJECTIONS, health: () => [], leaders, ...more })()).parts;
+  return (await readinessOf({ engines: { events, store, bus }, config, projections: PROJECTIONS, holder: 'test', health: () => [], leaders, appends: { failing: () => undefined }, ...more })()).parts;
 }
 
 /** What is said of each read model. */
@@ -84,6 +89,34 @@ test('where no process leads every process says so; one that would lead the proc
   await projector.close();
   await redeem(events, id);
   assert.equal((await parts(house, { leaders }))['projection gifts'], { ready: false, detail: 'is behind: no process keeps the read models up to date since 2026-03-01T10:00:00.000Z' });
+}));
+
+test('not while the log takes no appends, though it can be read; and again once one was stored, or nobody has tried for some time', installed(async (house) => {
+  let full = true;
+  const append: EventStore['append'] = async (...asked) => (full ? Promise.reject(new UnavailableError('events.db', { told: 'its disk is full' })) : house.events.append(...asked));
+  const watch = watchAppends({ ...house.events, append }, 1_500);
+  const logPart = async () => (await parts({ ...house, events: watch.events }, { appends: watch }))['event store'];
+  const tries = async (): Promise<boolean> => buy(watch.events).then(() => true, () => false);
+  assert.equal(await logPart(), { ready: true, detail: 'embedded' });
+  assert.not(await tries());
+  const since = watch.failing()?.since.toISOString();
+  assert.not(await tries());
+  assert.equal(await logPart(), { ready: false, detail: `embedded, takes no appends since ${since}: its disk is full` });
+  await until(() => watch.failing() === undefined, 'the failure to be of the past');
+  assert.ok((await logPart())?.ready);
+  assert.not(await tries());
+  full = false;
+  assert.ok(await tries());
+  assert.ok((await logPart())?.ready);
+}));
+
+test('not while the read store takes no writes, though it can be read', installed(async (house) => {
+  let full = true;
+  const put: ReadStore['records']['put'] = async (...asked) => (full ? Promise.reject(new UnavailableError('read.db', { told: 'its disk is full' })) : house.store.records.put(...asked));
+  const store = { ...house.store, records: { ...house.store.records, put } };
+  assert.equal((await parts({ ...house, store }))['read store'], { ready: false, detail: 'embedded, takes no writes: its disk is full' });
+  full = false;
+  assert.equal((await parts({ ...house, store }))['read store'], { ready: true, detail: 'embedded' });
 }));
 
 test.run();

@@ -71,7 +71,7 @@ async function standingOf({ events, store }: Installation, projection: Projectio
 
 const readyOf = async ({ events, store }: Installation, projection = NEXT): Promise<{ ready: boolean; detail: string } | undefined> => {
   const bus = { engine: 'none', ping: async () => undefined } as unknown as Engines['bus'];
-  return (await readinessOf({ engines: { events, store, bus }, config: { payments: 'simulated', notifications: 'simulated', roles: new Set(['projector']) }, projections: [projection], health: () => [], leaders: { nobodySince: () => undefined } })()).parts['projection gifts'];
+  return (await readinessOf({ engines: { events, store, bus }, config: { payments: 'simulated', notifications: 'simulated', roles: new Set(['projector']) }, projections: [projection], holder: 'test', health: () => [], leaders: { nobodySince: () => undefined }, appends: { failing: () => undefined } })()).parts['projection gifts'];
 };
 
 test('a process of the release that knows it keeps it up to date while another leads, and stops when that one has swapped its own in', slowly(async (house, slow) => {
