@@ -17,7 +17,7 @@ export function eventRow({ position, stream, revision, type, id, at, by, request
 export const HISTORY_COLUMNS: readonly string[] = ['#', 'when', 'what', 'who', 'client', 'where', 'request', 'cause', 'details'];
 
 /** What stands in columns of its own, or says nothing to people. */
-const NOT_DETAILS: ReadonlySet<string> = new Set(['location_id', 'index', 'message_id', 'purchased_at', 'payment_reference', 'transaction_id', 'event_id', 'phone_hash']);
+const NOT_DETAILS: ReadonlySet<string> = new Set(['location_id', 'index', 'message_id', 'purchased_at', 'payment_reference', 'transaction_id', 'event_id']);
 const MAX_DETAILS = 400;
 const ID_SHOWN = 8;
 

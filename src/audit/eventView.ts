@@ -1,11 +1,13 @@
 /** The one way in which an event is shown to anybody: in a history, an export, an answer under `/ops` (decisions 11). */
 import { FIELD_CLASSES, type FieldClasses, MASK } from '../domain/fieldClasses.js';
+import { shownStream } from '../domain/streamName.js';
 import { isOfLaterVersion, type Upcasters } from '../domain/upcasters.js';
 import type { Caller, Position, RecordedEvent } from '../ports/eventStore.js';
 
 /** An event as it is shown. Secret fields are left out of `data`, personal ones masked unless asked for. */
 export interface EventView {
   readonly position: Position;
+  /** Without the keyed hash that some names end in. */
   readonly stream: string;
   readonly revision: number;
   readonly type: string;
@@ -32,7 +34,7 @@ export function eventView(event: RecordedEvent, sight: Sight, upcasters?: Upcast
   const { user, client, roles } = metadata.by;
   return {
     position,
-    stream,
+    stream: shownStream(stream, MASK),
     revision,
     type,
     id,

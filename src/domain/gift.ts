@@ -15,7 +15,7 @@ export interface Receiver {
 /** Whether it names anybody: a gift without a receiver is its sender's until somebody claims it. */
 export const isSomebody = ({ user_id, phone_hash }: Receiver): boolean => user_id !== undefined || phone_hash !== undefined;
 
-/** The gift is paid for. `value` is pence, `expires_on` the last valid day (UTC), `index` its place in the purchase. */
+/** The gift is paid for. `value` is pence, `expires_on` the last valid day (UTC), `index` its place in the purchase. Secret: `receiver.phone_hash`. */
 export type GiftIssued = DomainEvent<'GiftIssued', {
   readonly transaction_id: string;
   readonly index: number;
@@ -73,7 +73,7 @@ export type GiftBlocked = DomainEvent<'GiftBlocked', Block>;
 /** This cause no longer blocks the gift; others may. */
 export type GiftUnblocked = DomainEvent<'GiftUnblocked', Block>;
 
-/** The gift is another receiver's: whoever had it may not redeem it any more. Personal: `phone_number` (E.164; null for a user), `reason` is support's. */
+/** The gift is another receiver's: whoever had it may not redeem it any more. Secret: `receiver.phone_hash`. Personal: `phone_number` (E.164; null for a user), `reason` is support's. */
 export type GiftReassigned = DomainEvent<'GiftReassigned', {
   readonly transaction_id: string;
   readonly receiver: Receiver;

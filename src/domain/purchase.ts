@@ -19,7 +19,7 @@ export interface PurchaseReceiver {
 }
 
 /**
- * All gifts of one purchase, atomically. Secret: `seed` (32 random bytes, hexadecimal; every id comes from it).
+ * All gifts of one purchase, atomically. Secret: `seed` (32 random bytes, hexadecimal; every id comes from it), `receivers[].phone_hash`.
  * Personal: `receivers[].phone_number`, `message`. `sale_price` and `total` are pence; `expires_on` is the last valid day (UTC).
  */
 export type GiftsPurchased = DomainEvent<'GiftsPurchased', {

@@ -8,3 +8,10 @@ export function kindOf(stream: string): string {
 
 /** What stands after it: whose stream it is. */
 export const idOf = (stream: string): string => stream.slice(stream.indexOf('-') + 1);
+
+/** Kinds of streams whose name ends in a keyed hash, of 22 characters (`keyedHash.ts`). */
+const HASHED: ReadonlySet<string> = new Set(['username', 'phone', 'voucherCode']);
+const HASH_LENGTH = 22;
+
+/** A stream's name as it is shown: a keyed hash in it is secret, and `mask` stands in its place. */
+export const shownStream = (stream: string, mask: string): string => (HASHED.has(kindOf(stream)) ? stream.slice(0, -HASH_LENGTH) + mask : stream);

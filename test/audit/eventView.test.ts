@@ -26,12 +26,21 @@ test('secret fields are shown nowhere, personal ones masked unless asked for', (
     seed: 'ab', message: 'for you', total: 5,
     receivers: [{ phone_number: '+447700900001', phone_hash: 'h' }, { user_id: 'u2' }, {}],
   };
-  const masked = { message: MASK, total: 5, receivers: [{ phone_number: MASK, phone_hash: 'h' }, { user_id: 'u2' }, {}] };
+  const masked = { message: MASK, total: 5, receivers: [{ phone_number: MASK }, { user_id: 'u2' }, {}] };
   assert.equal(dataShown('GiftsPurchased', bought, { personal: false }), masked);
-  assert.equal(dataShown('GiftsPurchased', bought, { personal: true }), { message: 'for you', total: 5, receivers: bought.receivers });
+  assert.equal(dataShown('GiftsPurchased', bought, { personal: true }), { message: 'for you', total: 5, receivers: [{ phone_number: '+447700900001' }, { user_id: 'u2' }, {}] });
+  for (const type of ['GiftIssued', 'GiftReassigned']) assert.equal(dataShown(type, { receiver: { phone_hash: 'h' }, value: 1 }, { personal: true }), { receiver: {}, value: 1 });
   assert.is(bought.seed, 'ab', 'the event stays as it is');
   assert.equal(dataShown('UserChanged', { device_tokens: ['t1', 't2'], phone_number: null }, { personal: false }), { device_tokens: [MASK, MASK], phone_number: null });
   assert.equal(dataShown('VoucherAssigned', { code: 'x', pin: null, voucher_id: 'v' }, { personal: true }), { voucher_id: 'v' });
+});
+
+test('a keyed hash in the name of a stream is shown nowhere', () => {
+  const hash = 'a-b_c'.padEnd(22, 'x');
+  for (const [kind, shown] of [['phone-', 'phone-***'], ['username-', 'username-***'], ['voucherCode-seg-1-', 'voucherCode-seg-1-***']] as const) {
+    assert.is(eventView({ ...event('VoucherCodeAssigned', {}), stream: kind + hash }, { personal: true }).stream, shown);
+  }
+  assert.is(eventView({ ...event('GiftClaimed', {}), stream: `gift-${hash}` }, { personal: false }).stream, `gift-${hash}`);
 });
 
 test('of a type that nobody knows nothing is shown', () => {
@@ -48,7 +57,9 @@ test('whatever the type, no secret and no personal field comes through', () => {
   const secret = 'S3CRET';
   const personal = 'PERS0NAL';
   for (const [type, classes] of Object.entries<FieldClasses>(FIELD_CLASSES)) {
-    const data = { kept: 'kept', ...dataWith(classes.secret, secret), ...dataWith(classes.personal, personal) };
+    const data = { kept: 'kept' };
+    for (const path of classes.secret) put(data, path, secret);
+    for (const path of classes.personal) put(data, path, personal);
     const shown = JSON.stringify(dataShown(type, data, { personal: false }));
     assert.not.match(shown, new RegExp(`${secret}|${personal}`), type);
     assert.match(shown, /"kept":"kept"/);
@@ -58,14 +69,16 @@ test('whatever the type, no secret and no personal field comes through', () => {
   }
 });
 
-/** Data in which each path holds the text. */
-function dataWith(paths: readonly string[], text: string): object {
-  const data: Record<string, unknown> = {};
-  for (const path of paths) {
-    const [first = '', inner] = path.split('[]');
-    data[first] = !path.includes('[]') ? text : inner === '' ? [text, text] : [{ [(inner ?? '').slice(1)]: text }];
+/** Puts the text where the path leads, beside what is there. */
+function put(data: Record<string, unknown>, path: string, text: string): void {
+  const [, field = '', list, below] = /^([^.[]+)(\[\])?(?:\.(.+))?$/.exec(path) ?? [];
+  if (below === undefined) {
+    data[field] = list === undefined ? text : [text, text];
+    return;
   }
-  return data;
+  const inner = (list === undefined ? data[field] : (data[field] as unknown[] | undefined)?.[0]) ?? {};
+  put(inner as Record<string, unknown>, below, text);
+  data[field] = list === undefined ? inner : [inner];
 }
 
 test.run();
