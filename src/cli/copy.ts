@@ -47,7 +47,7 @@ async function runCopy(terminal: Terminal, { from, to, seal, json }: CopyFlags):
   if (source.dir !== undefined && !hasEventLog(source.dir)) throw new CommandFailure(`--from: there is no event log in ${from}`);
   const open = resources();
   const bars = progressBars(terminal.stderr);
-  const onProgress = ({ step, events, share = 0 }: CopyProgress): void => bars.show(DOING[step], events, share === 0 ? undefined : Math.round(events / share));
+  const onProgress = ({ step, events, share }: CopyProgress): void => bars.show(DOING[step], events, share === undefined ? undefined : { share });
   try {
     const opened = async (place: Place): Promise<EventStore> => open.add(await place.open(), (log) => log.close());
     const sourceLog = await opened(source);

@@ -2,10 +2,12 @@
 import { Presets, SingleBar } from 'cli-progress';
 import type { Terminal } from './terminal.js';
 
+/** How far it is to go: so many in all, or which share of the way has been gone (0 to 1); `undefined`: not known. Neither may be a guess: a total that grows tells nobody anything. */
+export type Goal = number | { readonly share: number } | undefined;
+
 /** A bar. */
 export interface Progress {
-  /** `total` undefined: not known yet. */
-  (done: number, total: number | undefined, note?: string): void;
+  (done: number, goal: Goal, note?: string): void;
   /** Removes the bar; what comes next begins it anew. */
   clear(): void;
 }
@@ -18,36 +20,54 @@ export interface ProgressWords {
   readonly unit: string;
 }
 
-/** A bar: what is done of all, how many a second, how long it will take. */
-export function progressBar(stderr: Terminal['stderr'], { doing, unit }: ProgressWords): Progress {
+/** Rate and time left are of the last so many ms, and said only once there are that many. */
+const WINDOW_MS = 5_000;
+const ENOUGH_MS = 1_000;
+const BAR_SIZE = 24;
+
+interface Sample {
+  readonly at: number;
+  readonly done: number;
+  readonly share: number | undefined;
+}
+
+/** A bar: what is done of all, how many a second, how long it will take; what is not known yet is not said. */
+export function progressBar(stderr: Terminal['stderr'], words: ProgressWords): Progress {
   let bar: SingleBar | undefined;
-  let begunAt = 0;
-  let begunWith = 0;
-  const show = (done: number, total: number | undefined, note = ''): void => {
+  let line = progressLine(words);
+  const show = (done: number, goal: Goal, note = ''): void => {
     if (stderr.isTTY !== true) return;
+    const text = line(performance.now(), done, goal, note);
     if (bar === undefined) {
-      bar = new SingleBar({
-        stream: stderr as unknown as NodeJS.WriteStream, clearOnComplete: true, hideCursor: false, fps: 10, noTTYOutput: false, gracefulExit: false, etaBuffer: 50,
-        barsize: 24, format: `${doing} {bar} {percentage} % | {done} of {all} ${unit} | {rate}/s | {eta_formatted} left{note}`,
-      }, Presets.shades_classic);
-      begunAt = performance.now();
-      begunWith = done;
-      bar.start(total ?? 0, done, wordsOf(done, total, 0, note));
+      bar = new SingleBar({ stream: stderr as unknown as NodeJS.WriteStream, clearOnComplete: true, hideCursor: false, fps: 10, noTTYOutput: false, gracefulExit: false, format: '{line}' }, Presets.shades_classic);
+      bar.start(1, 0, { line: text });
     }
-    if (total !== undefined) bar.setTotal(total);
-    bar.update(done, wordsOf(done, total, (done - begunWith) / Math.max(0.001, (performance.now() - begunAt) / 1_000), note));
+    bar.update(0, { line: text });
   };
   return Object.assign(show, {
     clear(): void {
       bar?.stop();
       bar = undefined;
+      line = progressLine(words);
     },
   });
 }
 
+/** What a bar says at a time (ms of a clock that only goes forward), as it goes on. */
+export function progressLine(words: ProgressWords): (at: number, done: number, goal: Goal, note?: string) => string {
+  const samples: Sample[] = [];
+  return (at, done, goal, note = '') => {
+    // What grows meanwhile, as a log does, must not bring the bar back.
+    const share = goal === undefined ? undefined : Math.max(samples.at(-1)?.share ?? 0, Math.min(1, typeof goal === 'number' ? (goal === 0 ? 1 : done / goal) : goal.share));
+    samples.push({ at, done, share });
+    while (samples.length > 2 && at - (samples[1]?.at ?? at) >= WINDOW_MS) samples.shift();
+    return lineOf({ ...words, done, goal, share, note }, samples);
+  };
+}
+
 /** One bar after the other, by what is being done. */
 export interface ProgressBars {
-  show(doing: string, done: number, total: number | undefined): void;
+  show(doing: string, done: number, goal: Goal): void;
   clear(): void;
 }
 
@@ -55,18 +75,47 @@ export interface ProgressBars {
 export function progressBars(stderr: Terminal['stderr']): ProgressBars {
   let now: { readonly doing: string; readonly bar: Progress } | undefined;
   return {
-    show(doing, done, total) {
+    show(doing, done, goal) {
       if (now?.doing !== doing) {
         now?.bar.clear();
         now = { doing, bar: progressBar(stderr, { doing, unit: 'events' }) };
       }
-      now.bar(done, total);
+      now.bar(done, goal);
     },
     clear: () => now?.bar.clear(),
   };
 }
 
-function wordsOf(done: number, total: number | undefined, rate: number, note: string): Record<string, string> {
-  const inWords = (count: number): string => Math.round(count).toLocaleString('en-GB');
-  return { done: inWords(done), all: total === undefined ? '?' : inWords(total), rate: inWords(rate), note: note === '' ? '' : ` | ${note}` };
+interface Shown extends ProgressWords {
+  readonly done: number;
+  readonly goal: Goal;
+  readonly share: number | undefined;
+  readonly note: string;
+}
+
+function lineOf({ doing, unit, done, goal, share, note }: Shown, samples: readonly Sample[]): string {
+  const parts = [`${inWords(done)}${typeof goal === 'number' ? ` of ${inWords(goal)}` : ''} ${unit}`];
+  const [first] = samples;
+  const last = samples.at(-1);
+  const ms = first === undefined || last === undefined ? 0 : last.at - first.at;
+  if (first !== undefined && last !== undefined && ms >= ENOUGH_MS) {
+    const perSecond = ((last.done - first.done) / ms) * 1_000;
+    if (perSecond >= 0.5) parts.push(`${inWords(perSecond)}/s`);
+    const gone = first.share === undefined || last.share === undefined ? 0 : last.share - first.share;
+    if (gone > 0 && last.share !== undefined && last.share < 1) parts.push(`${timeInWords(((1 - last.share) / gone) * ms)} left`);
+  }
+  if (note !== '') parts.push(note);
+  if (share === undefined) return [doing, ...parts].join(' | ');
+  const full = Math.floor(share * BAR_SIZE);
+  return [`${doing} ${'█'.repeat(full)}${'░'.repeat(BAR_SIZE - full)} ${Math.floor(share * 100)} %`, ...parts].join(' | ');
+}
+
+const inWords = (count: number): string => Math.round(count).toLocaleString('en-GB');
+
+/** `8 s`, `3 min`, `2 h 5 min`: as exact as such a thing can be told. */
+function timeInWords(ms: number): string {
+  const seconds = Math.ceil(ms / 1_000);
+  if (seconds < 90) return `${seconds} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 90 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

@@ -2,11 +2,12 @@
 import { Command } from 'commander';
 import { csvLine } from '../../audit/csv.js';
 import { REDEMPTION_COLUMNS, type RedemptionRecord, readRedemptions, redemptionRow, unknownTo } from '../../audit/redemptions.js';
+import type { LogRange } from '../../audit/range.js';
 import type { Position } from '../../ports/eventStore.js';
 import { shareOf } from '../../projections/rebuilding/share.js';
 import { withLog } from '../engines.js';
 import { accessRequest, cliAccess, outputOptions, reasonOf } from '../exports.js';
-import { progressBar } from '../progress.js';
+import { type Goal, progressBar } from '../progress.js';
 import { type RangeFlags, rangeInWords, rangeOf, rangeOptions } from '../ranges.js';
 import { CommandFailure, EXIT, type Terminal, writeText } from '../terminal.js';
 
@@ -66,7 +67,7 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
           if (!reading) break;
           ({ position } = batch);
           count += batch.records.length;
-          if (!toTerminal) progress(count, undefined, shareInWords(position, range.through));
+          if (!toTerminal) progress(count, goalOf(position, range));
         }
       }
       complete = reading && !terminal.signal.aborted;
@@ -80,8 +81,9 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
   });
 }
 
-/** How far along the log. */
-function shareInWords(position: Position, through: Position | null): string {
+/** How far along the part that is read. */
+function goalOf(position: Position, { after, through }: LogRange): Goal {
+  const begun = shareOf(after ?? undefined, through ?? undefined);
   const share = shareOf(position, through ?? undefined);
-  return share === undefined ? '' : `${Math.floor(share * 100)} % of the log`;
+  return share === undefined || begun === undefined || begun >= 1 ? undefined : { share: (share - begun) / (1 - begun) };
 }

@@ -16,7 +16,7 @@ import { commandLineCaller } from '../caller.js';
 import { type OpenedStores, withStores } from '../engines.js';
 import { reasonOf } from '../exports.js';
 import { jsonLine, printable } from '../output.js';
-import { progressBar } from '../progress.js';
+import { type Goal, progressBar } from '../progress.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from '../terminal.js';
 import { depsOf, failureOf, interrupted, projectionOf, recorded } from './shared.js';
 
@@ -149,7 +149,7 @@ async function attempt(terminal: Terminal, opened: OpenedStores, projection: Pro
   const tell = (progress: RebuildProgress): void => {
     if (progress.position !== last?.position) onProgress();
     last = progress;
-    bar(progress.events, progress.total);
+    bar(progress.events, goalOf(progress));
     void say('building', progressJson(progress));
   };
   const lease = await seizeBuilding(deps, name, signal);
@@ -194,6 +194,9 @@ async function begunAt(begun: number | undefined, store: OpenedStores['store'], 
   const { record, resumed } = await beginRebuild(store, projection, asker, true);
   return { record: record.value, resumed };
 }
+
+/** How far along the log it is: how many events of a projection's types that has in all is known only in the end. */
+export const goalOf = ({ share }: RebuildProgress): Goal => (share === undefined ? undefined : { share });
 
 /** How a line of progress is spelled. */
 export function progressJson({ events, total, perSecond, secondsLeft, position }: RebuildProgress): object {

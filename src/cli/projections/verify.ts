@@ -14,7 +14,7 @@ import { accessRequest, cliAccess, neededReason } from '../exports.js';
 import { jsonLine, printable } from '../output.js';
 import { progressBar } from '../progress.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from '../terminal.js';
-import { progressJson } from './rebuild.js';
+import { goalOf, progressJson } from './rebuild.js';
 import { depsOf, failureOf, interrupted, projectionOf } from './shared.js';
 
 /** The most documents of a sample. */
@@ -83,7 +83,7 @@ async function runVerify(terminal: Terminal, name: string, { sample, json }: { s
         await writeLines(terminal.stdout, json === true ? [jsonLine(differenceJson(name, difference))] : differenceLines(name, difference));
       },
       onProgress(progress) {
-        if (progress.step === 'fold') bar(progress.progress.events, progress.progress.total);
+        if (progress.step === 'fold') bar(progress.progress.events, goalOf(progress.progress));
         else bar.clear();
         if (json !== true || performance.now() - lineAt < LINE_MS) return;
         lineAt = performance.now();
@@ -168,7 +168,7 @@ async function runRepair(terminal: Terminal, name: string, { id: named, found, r
         outcomes = await repair(depsOf(opened), projection, ids, {
           pace: considerate(store.records),
           signal: terminal.signal,
-          onProgress: (counted, share) => bar(counted, share === 0 ? undefined : Math.round(counted / share)),
+          onProgress: (counted, share) => bar(counted, { share }),
         });
       } finally {
         bar.clear();

@@ -15,7 +15,9 @@ export interface RebuildProgress {
   /** Of so many, as far as can be told from how much of the log has been read; `undefined` at the beginning. */
   readonly total: number | undefined;
   readonly perSecond: number;
-  /** At that rate; `undefined` while there is none. */
+  /** How much of the log has been read, 0 to 1; `undefined` where that can't be told. */
+  readonly share: number | undefined;
+  /** As fast as that share grows; `undefined` while it does not. */
   readonly secondsLeft: number | undefined;
   readonly position: Position | undefined;
 }
@@ -79,7 +81,7 @@ export async function progressOf({ events, store, logger }: ProgressDeps, name: 
   let position = unit.stored;
   let end = await events.end();
   let caughtUp = end === undefined || (position !== undefined && position >= end);
-  const samples: { readonly at: number; readonly count: number }[] = [{ at: performance.now(), count }];
+  const samples: { readonly at: number; readonly count: number; readonly share: number | undefined }[] = [{ at: performance.now(), count, share: shareOf(position, end) }];
   /** Counts that are not yet stored, in log order. */
   const coming: Counted[] = position === undefined ? [] : [{ events: count, position }];
 
@@ -112,14 +114,15 @@ export async function progressOf({ events, store, logger }: ProgressDeps, name: 
     },
     now() {
       const at = performance.now();
-      samples.push({ at, count });
+      const share = caughtUp ? 1 : shareOf(position, end);
+      samples.push({ at, count, share });
       while (samples.length > 2 && at - (samples[1]?.at ?? at) > RATE_MS) samples.shift();
-      const first = samples[0] ?? { at, count };
+      const first = samples[0] ?? { at, count, share };
       const perSecond = at === first.at ? 0 : ((count - first.count) / (at - first.at)) * 1_000;
-      const share = shareOf(position, end);
       const total = caughtUp ? count : share === undefined || share === 0 ? undefined : Math.max(count, Math.round(count / share));
-      const secondsLeft = total === undefined || perSecond === 0 ? undefined : (total - count) / perSecond;
-      return { events: count, total, perSecond, secondsLeft, position };
+      const gone = share === undefined || first.share === undefined ? 0 : share - first.share;
+      const secondsLeft = share === undefined || gone <= 0 ? undefined : ((1 - share) / gone) * ((at - first.at) / 1_000);
+      return { events: count, total, perSecond, share, secondsLeft, position };
     },
   };
 }

@@ -240,7 +240,7 @@ export async function verifySample(options: VerifyOptions & { readonly count: nu
       const share = shareOf(position, through) ?? 0;
       const perSecond = (counted / (performance.now() - began)) * 1_000;
       const total = share > 0 ? Math.round(counted / share) : undefined;
-      onProgress?.({ step: 'fold', progress: { events: counted, total, perSecond, secondsLeft: total === undefined ? undefined : (total - counted) / perSecond, position } });
+      onProgress?.({ step: 'fold', progress: { events: counted, total, perSecond, share, secondsLeft: total === undefined ? undefined : (total - counted) / perSecond, position } });
     },
   });
   if (signal.aborted) throw new VerifyInterruptedError();

@@ -122,13 +122,13 @@ test('counts the progress of a rebuild anew where it was kept at no place in the
   const unit = await openUnit(store, GIFTS);
   for (const position of [...Object.values(INVALID), (await append(events, giftStream('g'), 'Other', {})).position]) {
     const kept = { events: 4_711, position };
-    await tellProgress(store, 'gifts', gifts.version, { now: () => ({ events: 4_711, total: undefined, perSecond: 1, secondsLeft: undefined, position }), stored: () => kept });
+    await tellProgress(store, 'gifts', gifts.version, { now: () => ({ events: 4_711, total: undefined, perSecond: 1, share: undefined, secondsLeft: undefined, position }), stored: () => kept });
     const { lines, logger } = listening();
     const counted = await progressOf({ events, store, logger }, 'gifts', unit);
     assert.is(counted.now().events, 2, position);
     assert.is(lines.length, 1, position);
   }
-  await tellProgress(store, 'gifts', gifts.version, { now: () => ({ events: 1, total: undefined, perSecond: 1, secondsLeft: undefined, position: unit.stored }), stored: () => ({ events: 4_711, position: unit.stored! }) });
+  await tellProgress(store, 'gifts', gifts.version, { now: () => ({ events: 1, total: undefined, perSecond: 1, share: undefined, secondsLeft: undefined, position: unit.stored }), stored: () => ({ events: 4_711, position: unit.stored! }) });
   assert.is((await progressOf({ events, store, logger: silent }, 'gifts', unit)).now().events, 4_711, 'one that is right is gone on from');
 }));
 
