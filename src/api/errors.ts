@@ -55,6 +55,7 @@ export const ERRORS = {
   gift_being_told: [409, 'the receiver is still being told.'],
   invalid_expiry_date: [422, 'expiry_date must be a day to come, later than the present one and at most ten years ahead.'],
   parked_work_not_found: [404, 'Parked work not found'],
+  parked_work_ambiguous: [409, 'several pieces of parked work wait here: name one by its id.'],
   work_retried: [409, 'this work has been retried.'],
   work_discarded: [409, 'this work was discarded.'],
   gift_not_redeemed: [422, 'gift not redeemed.'],

@@ -78,7 +78,8 @@ const REPEATS = {
   gift_being_told: ['log', MOMENTS],
   // What is a day to come, and at most ten years ahead, changes with time alone.
   invalid_expiry_date: ['log', 'open'],
-  parked_work_not_found: ['log', 'kept'],
+  parked_work_not_found: ['read models', 'kept'],
+  parked_work_ambiguous: ['log', 'open'],
   work_retried: ['log', 'open'],
   work_discarded: ['log', 'open'],
   gift_not_redeemed: ['log', 'kept'],

@@ -13,6 +13,7 @@ const WHAT_TO_DO: Partial<Readonly<Record<RefusalCode, string>>> = {
   receiver_not_found: 'there is no active user with this id',
   invalid_phone_number: 'give a mobile number such as 07700 900102 or +447700900102',
   parked_work_not_found: 'gift parked list --state all shows what there is',
+  parked_work_ambiguous: 'gift parked list shows their ids',
   work_retried: 'it can be discarded once it is parked again (gift parked show)',
   work_discarded: 'a telling has been recorded as failed (gift gifts resend tells the receiver again), a charge as declined',
 };

@@ -1,5 +1,8 @@
 /** RetryParked and DiscardParked: what support does about work that a process manager could not do. */
 import { CHARGE_STEP, discardWork, evolveParked, PARKED_NAMES, parkedId, type ParkedEvent, type ParkedName, parkedStream, type ParkedWork, retryWork } from '../domain/parked.js';
+import { giftStream } from '../domain/gift.js';
+import { deriveGiftIds, giftIdOf } from '../domain/giftIds.js';
+import { type GiftsPurchased, transactionStream } from '../domain/purchase.js';
 import { Refusal } from '../domain/refusal.js';
 import { ConflictError, type EventStore, type RecordedEvent } from '../ports/eventStore.js';
 import { UnavailableError } from '../ports/unavailable.js';
@@ -14,6 +17,8 @@ import { append } from './handle.js';
 export interface ParkedDeps {
   readonly events: EventStore;
   readonly parked: ReadModel<ParkedDocument>;
+  /** Asked only for the transaction of a gift that is not issued yet. */
+  readonly gifts: { get(giftId: string): Promise<{ readonly transaction_id: string } | undefined> };
 }
 
 /** Parked work with its events, in order. */
@@ -35,15 +40,15 @@ export interface ParkedOutcome extends FoundWork {
 const ATTEMPTS = 16;
 
 /**
- * The work with this id; the id of a gift, a transaction, a refund or a dispute finds its own as well: of several the one that waits for a person. The read model says where its events stand, the stream what they are: one
- * that the model has not got to yet is found all the same.
+ * The work with this id. The id of a transaction, a refund or a dispute, and a gift's id or shortcode, find all work of the purchase that they belong to: its charge and issue, its gifts' messages (of a gift: its own), its refunds and
+ * disputes. Of several it is the one that waits for a person, of those the entity's own first. The read model says where its events stand, the stream what they are: one that the model has not got to yet is found all the same.
  * @throws Refusal `parked_work_not_found`, UnavailableError
  */
 export async function findParked(deps: ParkedDeps, idOrEntity: string): Promise<FoundWork> {
   return (await lookFor(deps, idOrEntity)).found;
 }
 
-/** Hands parked work back to its process manager. @throws Refusal `parked_work_not_found`, `work_discarded`; UnavailableError */
+/** Hands parked work back to its process manager. @throws Refusal `parked_work_not_found`, `parked_work_ambiguous`, `work_discarded`; UnavailableError */
 export async function retryParked(deps: ParkedDeps, idOrEntity: string, context: CommandContext, reason: string): Promise<ParkedOutcome> {
   return decided(deps, idOrEntity, context, ({ name, work }) => retryWork(name, work, reason));
 }
@@ -52,7 +57,7 @@ export async function retryParked(deps: ParkedDeps, idOrEntity: string, context:
  * Takes parked work off the list for good: a person has seen to it. Then a telling is recorded as failed, so that nobody will ever tell it on its account, and a
  * charge as declined, so that its gifts don't stay pending for ever: only then, for a discard that loses against a retry must not have ended what that one
  * promised. A crash in between is healed by discarding it again.
- * @throws Refusal `parked_work_not_found`, `work_retried`; UnavailableError
+ * @throws Refusal `parked_work_not_found`, `parked_work_ambiguous`, `work_retried`; UnavailableError
  */
 export async function discardParked(deps: ParkedDeps, idOrEntity: string, context: CommandContext, reason: string): Promise<ParkedOutcome> {
   const outcome = await decided(deps, idOrEntity, context, ({ work }) => discardWork(work, reason));
@@ -95,23 +100,75 @@ function foundThen({ id, name, history }: FoundWork, own: RecordedEvent): FoundW
   return looked(id, name, then, own.revision).found;
 }
 
-/** Of several works, the one that this very command has decided on in an earlier run; else the one that waits; else the first. */
-function meant(all: readonly Looked[], context: CommandContext | undefined): Looked | undefined {
-  const own = context === undefined ? undefined : all.find(({ found }) => ownEvents(found.history, context).length > 0);
-  return own ?? all.find(({ found }) => found.work.state === 'parked') ?? all[0];
+/**
+ * Of several works: the one that this very command has decided on in an earlier run; else one that waits, else any, of those the one whose own id was given first.
+ * @throws Refusal `parked_work_ambiguous` where a command means one of several that wait, and none of them by its own id
+ */
+function meant(all: readonly Looked[], own: readonly string[], context: CommandContext | undefined): Looked | undefined {
+  const earlier = context === undefined ? undefined : all.find(({ found }) => ownEvents(found.history, context).length > 0);
+  if (earlier !== undefined) return earlier;
+  const isOwn = ({ found }: Looked): boolean => own.includes(found.id);
+  const waiting = all.filter(({ found }) => found.work.state === 'parked');
+  if (context !== undefined && waiting.length > 1 && !waiting.some(isOwn)) throw new Refusal('parked_work_ambiguous');
+  return waiting.find(isOwn) ?? waiting[0] ?? all.find(isOwn) ?? all[0];
 }
 
 /** @param context the command's, where it is looked for by a command that may be repeated */
 async function lookFor(deps: ParkedDeps, idOrEntity: string, context?: CommandContext): Promise<Looked> {
-  const ids = [idOrEntity, ...PARKED_NAMES.map((name) => parkedId(name, idOrEntity))];
+  const own = [idOrEntity, ...PARKED_NAMES.map((name) => parkedId(name, idOrEntity))];
+  const direct = await worksWith(deps, own);
+  // Its very id leaves nothing to choose.
+  const exact = direct.find(({ found }) => found.id === idOrEntity);
+  if (exact !== undefined) return exact;
+  const related = (await relatedIds(deps, idOrEntity)).filter((id) => !own.includes(id));
+  const found = meant([...direct, ...(related.length === 0 ? [] : await worksWith(deps, related))], own, context);
+  if (found === undefined) throw new Refusal('parked_work_not_found');
+  return found;
+}
+
+/** The works with these ids that were ever parked, in the order of the ids where the read model knows any, else as the log has them. */
+async function worksWith(deps: ParkedDeps, ids: readonly string[]): Promise<Looked[]> {
   const documents = await deps.parked.getMany(ids).catch((error: unknown): undefined[] => {
     // The log knows what the read model can't say.
     if (error instanceof UnavailableError) return [];
     throw error;
   });
   const known = documents.flatMap((document, index) => (document === undefined ? [] : [{ id: ids[index] ?? '', document }]));
-  const read = await Promise.all(known.map(async ({ id, document }) => readKnown(deps.events, id, document)));
-  return meant(read, context) ?? searched(deps.events, ids, context);
+  return known.length === 0 ? searched(deps.events, new Set(ids)) : Promise.all(known.map(async ({ id, document }) => readKnown(deps.events, id, document)));
+}
+
+/** The ids of all work that could be parked around what this names: a transaction, or a gift (id or shortcode). */
+async function relatedIds(deps: ParkedDeps, named: string): Promise<string[]> {
+  const giftId = giftIdOf(named);
+  const transactionId = giftId === undefined ? named : await transactionOf(deps, giftId);
+  if (transactionId === undefined || transactionId === '' || transactionId.length > MAX_ID) return [];
+  const purchase = await deps.events.read(transactionStream(transactionId));
+  const [bought] = purchase;
+  if (bought === undefined) return [];
+  const of = (field: 'refund_id' | 'dispute_id', concerns: (data: object) => boolean = () => true): string[] =>
+    purchase.flatMap(({ data }) => (concerns(data) ? ((data as Readonly<Record<string, string | undefined>>)[field] ?? []) : []));
+  const { seed, receivers } = bought.data as GiftsPurchased['data'];
+  const gifts = giftId === undefined ? deriveGiftIds(seed, receivers.length).map((ids) => ids.gift_id) : [giftId];
+  // A refund of other gifts alone is none of this one's.
+  const concernsGift = (data: object): boolean => {
+    // None: money that bought nothing is given back.
+    const { gift_ids: concerned = [] } = data as { readonly gift_ids?: readonly string[] };
+    return giftId === undefined || concerned.length === 0 || concerned.includes(giftId);
+  };
+  return [...new Set([
+    parkedId('purchase', transactionId),
+    ...gifts.map((id) => parkedId('notification', id)),
+    ...[transactionId, ...of('refund_id', concernsGift)].map((id) => parkedId('refund', id)),
+    ...of('dispute_id').map((id) => parkedId('dispute', id)),
+  ])];
+}
+
+/** No id is longer. */
+const MAX_ID = 64;
+
+async function transactionOf({ events, gifts }: ParkedDeps, giftId: string): Promise<string | undefined> {
+  const [issued] = await events.read(giftStream(giftId), { limit: 1 });
+  return (issued?.data as { readonly transaction_id?: string } | undefined)?.transaction_id ?? (await gifts.get(giftId))?.transaction_id;
 }
 
 /** Its events one by one, and whatever the stream has gained since. */
@@ -123,16 +180,16 @@ async function readKnown(events: EventStore, id: string, { name, entity, revisio
 }
 
 /** The whole streams: the read model has not got to it yet, or there is none. */
-async function searched(events: EventStore, ids: readonly string[], context: CommandContext | undefined): Promise<Looked> {
+async function searched(events: EventStore, ids: ReadonlySet<string>): Promise<Looked[]> {
   const all: Looked[] = [];
   for (const name of PARKED_NAMES) {
     const stream = await events.read(parkedStream(name));
-    const one = stream.find((event) => ids.includes(parkedId(name, entityOf(event))));
-    if (one !== undefined) all.push(looked(parkedId(name, entityOf(one)), name, ofEntity(stream, entityOf(one)), stream.at(-1)?.revision ?? -1));
+    for (const entity of new Set(stream.map(entityOf))) {
+      const id = parkedId(name, entity);
+      if (ids.has(id)) all.push(looked(id, name, ofEntity(stream, entity), stream.at(-1)?.revision ?? -1));
+    }
   }
-  const found = meant(all, context);
-  if (found === undefined) throw new Refusal('parked_work_not_found');
-  return found;
+  return all;
 }
 
 function looked(id: string, name: ParkedName, history: readonly RecordedEvent[], last: number): Looked {

@@ -17,6 +17,7 @@ export type RefusalCode =
   | 'gift_being_told'
   | 'invalid_expiry_date'
   | 'parked_work_not_found'
+  | 'parked_work_ambiguous'
   | 'work_retried'
   | 'work_discarded'
   | 'gift_not_redeemed'

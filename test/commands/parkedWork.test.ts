@@ -4,6 +4,7 @@ import { suite } from 'uvu';
 import { parkedInLog } from '../../src/audit/parkedView.js';
 import type { CommandContext } from '../../src/commands/context.js';
 import { discardParked, findParked, type ParkedDeps, retryParked } from '../../src/commands/parkedWork.js';
+import { deriveGiftIds, shortcodeOf } from '../../src/domain/giftIds.js';
 import { parkedId, type ParkedName, parkedStream } from '../../src/domain/parked.js';
 import { ConflictError } from '../../src/ports/eventStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
@@ -35,6 +36,48 @@ const desk = (events: MemoryEvents, upTo: number | Error = 0): ParkedDeps => ({
       return ids.map((id) => known.find((one) => one.id === id)?.document);
     },
   } as unknown as ParkedDeps['parked'],
+  gifts: { get: async (id) => (id === UNISSUED ? { transaction_id: 't1' } : undefined) },
+});
+
+const SEED = 'ab'.repeat(32);
+const [FIRST, UNISSUED] = deriveGiftIds(SEED, 2).map((ids) => ids.gift_id) as [string, string];
+
+/** A purchase of two gifts, of which one is issued, and this work parked around it. */
+function purchaseLog(...parked: readonly (readonly [name: ParkedName, entity: string])[]): MemoryEvents {
+  const events = memoryEvents();
+  const bought = { transaction_id: 't1', seed: SEED, receivers: [{}, {}] };
+  events.given('transaction-t1', { type: 'GiftsPurchased', data: bought }, { type: 'RefundRequested', data: { refund_id: 'rf1', gift_ids: [FIRST] } },
+    { type: 'RefundStarted', data: { refund_id: 'late-1', gift_ids: [] } }, { type: 'DisputeOpened', data: { dispute_id: 'dp1' } });
+  events.given(`gift-${FIRST}`, { type: 'GiftIssued', data: { transaction_id: 't1', receiver: {} } });
+  for (const [name, entity] of parked) events.given(`parked-${name}`, { type: 'WorkParked', data: { entity, transaction_id: 't1', step: 's', cause: 'c', event_id: 'e' } });
+  return events;
+}
+
+test('a charge, a refund, a dispute and a message are found by their gift, its shortcode and their transaction', async () => {
+  for (const [name, entity, others] of [['purchase', 't1', true], ['refund', 'rf1', false], ['refund', 'late-1', true], ['refund', 't1', true], ['dispute', 'dp1', true], ['notification', FIRST, false]] as const) {
+    const events = purchaseLog([name, entity]);
+    for (const upTo of [0, events.log.length]) {
+      for (const named of ['t1', FIRST, shortcodeOf(FIRST), entity]) assert.equal((await findParked(desk(events, upTo), named)).id, parkedId(name, entity), `${name} ${entity} by ${named}`);
+      // What concerns the other gift alone is none of this one's.
+      const other = findParked(desk(events, upTo), UNISSUED);
+      if (others) assert.equal((await other).id, parkedId(name, entity));
+      else await assert.rejects(other, refusal('parked_work_not_found'));
+    }
+    await assert.rejects(findParked(desk(events), 't2'), refusal('parked_work_not_found'));
+    assert.equal((await discardParked(desk(events), FIRST, context(), 'seen to')).id, parkedId(name, entity));
+  }
+});
+
+test('of several that wait a command wants one by its id; the entity’s own is meant by the entity’s id', async () => {
+  const events = purchaseLog(['refund', 'rf1'], ['dispute', 'dp1']);
+  assert.equal((await findParked(desk(events), 't1')).work.state, 'parked');
+  await assert.rejects(retryParked(desk(events), 't1', context(), 'go'), refusal('parked_work_ambiguous'));
+  const given = context();
+  assert.equal((await retryParked(desk(events), 'rf1', given, 'go')).name, 'refund');
+  assert.equal((await retryParked(desk(events), FIRST, context(), 'go')).name, 'dispute');
+  assert.equal((await retryParked(desk(events), 'rf1', given, 'go')).replayed, true);
+  const both = purchaseLog(['purchase', 't1'], ['dispute', 'dp1']);
+  assert.equal((await discardParked(desk(both), 't1', context(), 'its own')).name, 'purchase');
 });
 
 test('work is found by its id or its entity, by the read model as far as it has come, by the log else', async () => {

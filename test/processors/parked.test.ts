@@ -16,7 +16,7 @@ const test = houseSuite('parked work');
 
 const context = (): CommandContext => ({ commandId: randomUUID(), correlationId: 'c', by: { user: 'sue' }, now: new Date().toISOString() });
 /** As support works while no read model is there. */
-const desk = (house: House): ParkedDeps => ({ events: house.events, parked: { getMany: async (ids: readonly string[]) => ids.map(() => undefined) } as unknown as ParkedDeps['parked'] });
+const desk = (house: House): ParkedDeps => ({ events: house.events, parked: { getMany: async (ids: readonly string[]) => ids.map(() => undefined) } as unknown as ParkedDeps['parked'], gifts: { get: async () => undefined } });
 const parkedTimes = async (house: House): Promise<number[]> => (await house.all('WorkParked')).map(({ data }) => (data as { times: number }).times);
 const checkpointAt = async (house: House): Promise<string | undefined> => (await house.deps.records.get<{ position: string }>('checkpoint/purchase-process'))?.value.position;
 

@@ -25,7 +25,7 @@ const context = (): CommandContext => ({ commandId: randomUUID(), correlationId:
 const desk = (house: House): ReassignDeps & ParkedDeps => ({
   events: house.events,
   gifts: { get: async () => undefined, reached: async () => true },
-  accounts: { get: async (id: string) => (house.contacts.has(id.slice('user-'.length)) ? { entry: 'user', active: true } : undefined) },
+  accounts: { get: async (id: string) => (house.contacts.has(id.slice('user-'.length)) ? { entry: 'user', active: true } : undefined), reached: async () => true },
   parked: { getMany: async (ids: readonly string[]) => ids.map(() => undefined) },
   hash: (_kind: string, text: string) => `hash of ${text}`,
 }) as unknown as ReassignDeps & ParkedDeps;

@@ -56,12 +56,12 @@ const exampleEvent = {
 };
 const retriedExample = { ...example, state: 'retried', by: { user: 'sue', client: 'desk', roles: ['support'] }, reason: 'the provider is up again' };
 
-const params = { parkedId: 'The id of the parked work, or of its gift, transaction, refund or dispute.' };
+const params = { parkedId: 'The id of the parked work, or of its gift (or the shortcode), transaction, refund or dispute. Of several it is the one that waits for a person.' };
 const body: Schema = { type: 'object', additionalProperties: false, required: ['reason'], properties: { reason: reasonProperty } };
 
 /** The routes. */
 export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): OpsRoute[] {
-  const deps = { events, parked: models.parked };
+  const deps = { events, parked: models.parked, gifts: models.gifts };
 
   const shown = async (found: FoundWork | ParkedOutcome, sight: Sight): Promise<object> => ({
     ...parkedView(parkedEntry(found.id, found.history)), settled: await isSettled(events, found), events: found.history.map((event) => eventView(event, sight)),
@@ -148,7 +148,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       body,
       bodyExample: { reason: 'the provider is up again' },
       answers: [{ status: 200, description: 'It has been handed back.', schema: dataSchema(withEvents), example: { data: { ...retriedExample, settled: false, events: [exampleEvent] } } }],
-      errors: ['parked_work_not_found', 'work_discarded'],
+      errors: ['parked_work_not_found', 'parked_work_ambiguous', 'work_discarded'],
       exists,
       handle: async (call, sight) => decided(call, sight, retryParked),
     },
@@ -165,7 +165,7 @@ export function parkedRoutes({ engines: { events }, models, gifts }: OpsDeps): O
       body,
       bodyExample: { reason: 'told by telephone' },
       answers: [{ status: 200, description: 'It is discarded.', schema: dataSchema(withEvents), example: { data: { ...retriedExample, state: 'discarded', settled: false, events: [exampleEvent] } } }],
-      errors: ['parked_work_not_found', 'work_retried'],
+      errors: ['parked_work_not_found', 'parked_work_ambiguous', 'work_retried'],
       exists,
       handle: async (call, sight) => decided(call, sight, discardParked),
     },

@@ -1,6 +1,7 @@
 /** `gift parked retry` and `gift parked discard`: what `/ops/parked/{id}/retry` and `discard` do, for one or many. */
 import { Command } from 'commander';
 import { parkedEntry, parkedView, type ParkedView } from '../../audit/parkedView.js';
+import { knownInLog } from '../../audit/knownInLog.js';
 import { discardParked, type ParkedOutcome, retryParked } from '../../commands/parkedWork.js';
 import { commandLineContext } from '../caller.js';
 import type { OpenedStores } from '../engines.js';
@@ -38,7 +39,7 @@ export function retryCommand(terminal: Terminal): Command {
     .summary('hand parked work back to the service')
     .description(`Hands parked work back: a running service goes on with it from what the log and the provider say, so that nobody is charged, told or refunded twice.
 What fails again is parked again, with the count. What is handed back already stays so.`)
-    .argument('[id...]', 'ids of the parked work, or of its gift, transaction, refund or dispute')
+    .argument('[id...]', 'ids of the parked work, or of its gift (or shortcode), transaction, refund or dispute')
     .option('--all', 'all that is parked, or what --process and --step choose of it');
   return withReason(filterOptions(command))
     .addHelpText('after', `
@@ -54,7 +55,7 @@ export function discardCommand(terminal: Terminal): Command {
     .summary('take parked work off the list for good')
     .description('Discards parked work: a person has seen to it, or decided that it need not be done. It stays in the log, with who and why.\n' +
       'A message to a receiver is recorded as failed. A charge is recorded as declined: its gifts are cancelled (look at the provider first). A refund or a dispute stays as it was: nothing more is given back or freed.')
-    .argument('<id...>', 'ids of the parked work, or of its gift, transaction, refund or dispute');
+    .argument('<id...>', 'ids of the parked work, or of its gift (or shortcode), transaction, refund or dispute');
   return withReason(command)
     .addHelpText('after', `
 Example:
@@ -99,7 +100,7 @@ interface Wanted {
 async function one(terminal: Terminal, { events, models }: OpenedStores, decision: Decision, { id, reason, alone, json }: Wanted, counted: { recorded: number; failed: number }): Promise<void> {
   const context = commandLineContext();
   try {
-    const outcome = await decision.decide({ events, parked: models.parked }, id, context, reason);
+    const outcome = await decision.decide({ events, parked: models.parked, gifts: knownInLog(events, models, terminal.signal).gifts }, id, context, reason);
     if (outcome.own !== undefined) counted.recorded++;
     await writeLines(terminal.stdout, [json ? asJson(outcome) : inWords(decision, outcome)]);
   } catch (error) {

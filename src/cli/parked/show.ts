@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { HISTORY_COLUMNS, historyRows } from '../../audit/eventRows.js';
 import { type EventView, eventView } from '../../audit/eventView.js';
+import { knownInLog } from '../../audit/knownInLog.js';
 import { isSettled } from '../../audit/parkedSettled.js';
 import { parkedEntry, parkedView, type ParkedView } from '../../audit/parkedView.js';
 import { findParked } from '../../commands/parkedWork.js';
@@ -16,14 +17,14 @@ export function parkedShowCommand(terminal: Terminal): Command {
   const command = new Command('show')
     .summary('show one piece of parked work with its events')
     .description('Shows parked work: each time it was parked and why, who retried or discarded it and why.')
-    .argument('<id>', 'its id, or that of its gift, transaction, refund or dispute');
+    .argument('<id>', 'its id, or that of its gift (or shortcode), transaction, refund or dispute');
   return outputOptions(command, { csv: false })
     .addHelpText('after', `
 Example:
   $ gift parked show 3f0b8a1de29c4f7d5a6b90c1e2d3f4a5`)
     .action(async (id: string, { json }: { readonly json?: true }) => {
       const { found, settled } = await withStores(terminal, async ({ events, models }) => {
-        const work = await findParked({ events, parked: models.parked }, id);
+        const work = await findParked({ events, parked: models.parked, gifts: knownInLog(events, models, terminal.signal).gifts }, id);
         return { found: work, settled: await isSettled(events, work) };
       }).catch(toldRefusal);
       const view = parkedView(parkedEntry(found.id, found.history));
