@@ -1,4 +1,4 @@
-/** Product search (spec 4.5, decisions 5): typing errors, word prefixes and accents are forgiven, best match first. */
+/** Product search (spec 4.5, decisions 5): typing errors, word prefixes and accents are forgiven, best match first; signs within names and scripts without spaces are no obstacle. */
 import { setImmediate } from 'node:timers/promises';
 import MiniSearch, { type SearchOptions, type SearchResult } from 'minisearch';
 import { inSlices } from '../../async/slices.js';
@@ -11,7 +11,7 @@ export const MAX_QUERY = 200;
 const MAX_WORDS = 8;
 /** Longer words are cut, in the index as in what is searched for. */
 const MAX_LETTERS = 32;
-/** Shorter ones are hardly two words written as one, and begin too many. */
+/** Shorter ones begin too many words that were written as one: they must be such a word whole. */
 const MIN_JOINED = 5;
 
 /** Searches states of the catalogue. The index of a state is made at its first search, in slices, and kept as long as the state. */
@@ -56,13 +56,13 @@ interface Index {
 async function buildIndex(catalogue: Catalogue): Promise<Index> {
   const products = [...catalogue.products.values()];
   const made = async (fields: (keyof Entry)[], tokenize: (text: string) => string[]): Promise<MiniSearch<Entry>> => {
-    const index = new MiniSearch<Entry>({ fields, tokenize, processTerm: (word) => word, searchOptions: { tokenize: lettersAndDigits } });
+    const index = new MiniSearch<Entry>({ fields, tokenize, processTerm: (word) => word, searchOptions: { tokenize: (word) => [word] } });
     await inSlices(products, ({ name, description, brand_id }, id) => {
       index.add({ id, name, description, brand: catalogue.brands.get(brand_id)?.name ?? '' });
     });
     return index;
   };
-  const words = await made(['name', 'description', 'brand'], lettersAndDigits);
+  const words = await made(['name', 'description', 'brand'], indexedWords);
   let joined: Promise<MiniSearch<Entry>> | undefined;
   return { products, words, joined: async () => (joined ??= made(['name'], joinedWords)) };
 }
@@ -70,24 +70,67 @@ async function buildIndex(catalogue: Catalogue): Promise<Index> {
 /** Letters that Unicode doesn't take apart into a base and an accent. */
 const LIGATURES: Readonly<Record<string, string>> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', ł: 'l', đ: 'd', ð: 'd', þ: 'th', ı: 'i' };
 
-/** The words of a text as they are indexed: lower case, without accents and apostrophes, cut to 32 letters. */
-function lettersAndDigits(text: string): string[] {
-  const folded = text
+/** Scripts that put no spaces between words: their letters are searched for two by two. */
+const UNSPACED = '\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Hang}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}\\p{scx=Tibt}';
+const IS_UNSPACED = new RegExp(`^[${UNSPACED}]`, 'u');
+/** A row of letters of both kinds, apart. */
+const OF_ONE_KIND = new RegExp(`[${UNSPACED}]+|[^${UNSPACED}]+`, 'gu');
+
+/** A text as it is searched: lower case, without accents and apostrophes. Korean syllables stay whole. */
+function folded(text: string): string {
+  if (isAscii(text)) return text.replace(/['`]/g, '').toLowerCase();
+  return text
+    .replace(/['’‘ʼ`´′＇]/g, '')
     .normalize('NFKD')
     .toLowerCase()
-    .replace(/[\p{M}'’]/gu, '')
-    .replace(/[ßæœøłđðþı]/g, (letter) => LIGATURES[letter] as string);
-  return (folded.match(/[\p{L}\p{N}]+/gu) ?? []).map((word) => word.slice(0, MAX_LETTERS));
+    .replace(/\p{M}/gu, '')
+    .replace(/[ßæœøłđðþı]/g, (letter) => LIGATURES[letter] as string)
+    .normalize('NFC');
+}
+
+const cut = (word: string): string => word.slice(0, MAX_LETTERS);
+
+/** `星巴克` is `星巴` and `巴克`. One letter alone is a word. */
+function pairsOf(row: string): string[] {
+  const letters = [...row];
+  return letters.length < 2 ? [row] : letters.slice(1).map((letter, at) => `${letters[at]}${letter}`);
+}
+
+/** The words of a row of letters, as they are searched for. */
+const wordsOfRow = (row: string): readonly string[] => (IS_UNSPACED.test(row) ? pairsOf(row) : [cut(row)]);
+
+/** Letters and digits in a row, those of scripts without spaces apart from others. */
+function rowsOf(part: string): string[] {
+  const rows = part.match(/[\p{L}\p{N}]+/gu) ?? [];
+  return isAscii(part) ? rows : rows.flatMap((row) => row.match(OF_ONE_KIND) ?? []);
+}
+
+const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text);
+
+/** What spaces part, each in its rows of letters: `AT&T` has two. */
+const partsOf = (text: string): string[][] => folded(text).split(/\s+/u).map(rowsOf);
+
+/** The words of a text as they are indexed. What has signs within (`AT&T`, `7-Up`) is one word besides, and the last letter of a script without spaces is one: searched for alone, it begins no pair. */
+function indexedWords(text: string): string[] {
+  const words: string[] = [];
+  for (const rows of partsOf(text)) {
+    for (const row of rows) {
+      words.push(...wordsOfRow(row));
+      if (IS_UNSPACED.test(row)) words.push(...[...row].slice(-1));
+    }
+    if (rows.length > 1 && !rows.some((row) => IS_UNSPACED.test(row))) words.push(cut(rows.join('')));
+  }
+  return words;
 }
 
 /** Two and three words that follow each other, as one. */
 function joinedWords(text: string): string[] {
-  const words = lettersAndDigits(text);
-  return [2, 3].flatMap((length) => words.slice(length - 1).map((_, at) => words.slice(at, at + length).join('').slice(0, MAX_LETTERS)));
+  const words = partsOf(text).flat().filter((row) => !IS_UNSPACED.test(row));
+  return [2, 3].flatMap((length) => words.slice(length - 1).map((_, at) => cut(words.slice(at, at + length).join(''))));
 }
 
 function wordsOf(text: string): string[] {
-  return [...new Set(lettersAndDigits(text))].slice(0, MAX_WORDS);
+  return [...new Set(partsOf(text).flat().flatMap(wordsOfRow))].slice(0, MAX_WORDS);
 }
 
 /** How well a product matches: the score, and how many words matched. */
@@ -113,7 +156,7 @@ async function findIn({ products, words, joined }: Index, query: readonly string
   };
   const stages = [
     async () => asTyped,
-    ...(query.some((word) => word.length >= MIN_JOINED) ? [async () => withJoined(close, await joined())] : []),
+    async () => withJoined(close, await joined()),
     async () => (word: string) => words.search(word, LOOSE),
   ];
   for (const stage of stages) {
@@ -129,6 +172,8 @@ async function findIn({ products, words, joined }: Index, query: readonly string
 const WEIGHTS = { boost: { name: 3, description: 1, brand: 0.5 }, weights: { prefix: 0.6, fuzzy: 0.3 } } satisfies SearchOptions;
 /** One error in words from 4 letters on, two from 8. */
 const CLOSE = { ...WEIGHTS, prefix: true, fuzzy: (word: string) => (word.length >= 8 ? 2 : word.length >= 4 ? 1 : false) } satisfies SearchOptions;
+/** Nothing else. */
+const WHOLE = { ...WEIGHTS, prefix: false, fuzzy: false } satisfies SearchOptions;
 /** Two errors, which is also two letters that changed places. */
 const LOOSE = { ...WEIGHTS, prefix: true, fuzzy: (word: string) => (word.length >= 4 ? 2 : false) } satisfies SearchOptions;
 
@@ -136,9 +181,9 @@ const LOOSE = { ...WEIGHTS, prefix: true, fuzzy: (word: string) => (word.length 
 function withJoined(close: ReadonlyMap<string, readonly SearchResult[]>, joined: MiniSearch<Entry>): (word: string) => readonly SearchResult[] {
   return (word) => {
     const asTyped = close.get(word) ?? [];
-    if (word.length < MIN_JOINED) return asTyped;
+    const written = joined.search(word, word.length < MIN_JOINED ? WHOLE : CLOSE);
     const known = new Set(asTyped.map(({ id }) => id as number));
-    return [...asTyped, ...joined.search(word, CLOSE).filter(({ id }) => !known.has(id as number))];
+    return [...asTyped, ...written.filter(({ id }) => !known.has(id as number))];
   };
 }
 

@@ -63,6 +63,27 @@ test('a space or hyphen left out is forgiven, with another error too', async () 
   assert.equal((await found('spaday for two'))[0], 'spa-day-two');
 });
 
+test('signs within a name, and the lack of them, make no difference', async () => {
+  const names = ['7-Up', 'AT&T card', 'H & M', 'M&M’s', 'Coca-Cola', 'Attic tour', 'Upper 7', 'Humming', 'McDonald´s', 'Ben & Jerry‘s', '3-in-1'];
+  const catalogue = await catalogueOf({ brand: [brand('b')], product: names.map((name) => product(name, 'b', { name })) });
+  const first: [name: string, ...texts: string[]][] = [
+    ['7-Up', '7up', '7-up', '7 up', '7Up'], ['AT&T card', 'att', 'AT&T', 'at t', 'att card'], ['H & M', 'hm', 'h&m', 'h & m'], ['M&M’s', 'mms', "M&M's", 'm&ms'], ['Coca-Cola', 'cocacola', 'coca cola', 'coca-cola', 'cocacla'],
+    ['McDonald´s', 'mcdonalds', "McDonald's", 'mcdonald’s', 'McDonaldʼs'], ['Ben & Jerry‘s', 'ben&jerrys', "ben jerry's"], ['3-in-1', '3in1'],
+  ];
+  for (const [name, ...texts] of first) for (const text of texts) assert.is((await found(text, catalogue))[0], name, text);
+});
+
+test('a word within a name of a script without spaces is found', async () => {
+  const names = ['星巴克咖啡券', '映画チケット', 'บัตรกำนัลกาแฟ', '스타벅스커피쿠폰', 'iPhone手机壳', '茶叶'];
+  const catalogue = await catalogueOf({ brand: [brand('b')], product: names.map((name) => product(name, 'b', { name, description: 'x' })) });
+  const only: [name: string, ...texts: string[]][] = [
+    ['星巴克咖啡券', '咖啡', '星巴克', '咖啡券', '券', '星巴克 咖啡'], ['映画チケット', 'チケット', '映画', 'ﾁｹｯﾄ', '画'], ['บัตรกำนัลกาแฟ', 'กาแฟ', 'กำนัล'], ['스타벅스커피쿠폰', '커피', '쿠폰', '스타벅스'],
+    ['iPhone手机壳', '手机', 'iphone', 'iPhone手机'], ['茶叶', '茶', '叶'],
+  ];
+  for (const [name, ...texts] of only) for (const text of texts) assert.equal(await found(text, catalogue), [name], text);
+  assert.equal(await found('啤酒', catalogue), []);
+});
+
 test('the description and the name of the brand are searched too', async () => {
   assert.equal(await found('oatcakes'), ['whisky-flight']);
   assert.ok((await found('pennyfarthing')).includes('margherita'));
