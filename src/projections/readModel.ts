@@ -4,7 +4,7 @@ import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../
 import { UnavailableError } from '../ports/unavailable.js';
 import { checkpointName, collectionOf, type Projection } from './projection.js';
 import { editionOf } from './rebuilding/repairOrders.js';
-import { isOutOfService, isUnreadable } from './running/quarantine.js';
+import { damagedDocuments, isOutOfService, isUnreadable } from './running/quarantine.js';
 
 /** A read model as its readers see it. Every method throws UnavailableError when the read store can't be reached. */
 export interface ReadModel<B extends Body> {
@@ -75,8 +75,17 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
     return undefined;
   }
 
-  function bodyOf(document: StoredDocument<B>): B {
-    if (isOutOfService(document.body)) throw new UnavailableError(`${name}: document ${document.id} is out of service: ${isUnreadable(document.body) ? document.body.$unreadable : 'it is quarantined'}`);
+  const damaged = damagedDocuments(store.records);
+
+  /** Whether it may be shown. One that is damaged where it is stored is listed as out of service, so that an alert tells of it from the first reader on. */
+  function isShown(looked: CollectionSpec, document: StoredDocument<B>): boolean {
+    const { id, position, body } = document;
+    if (isUnreadable(body)) damaged.note(looked, { id, position, body });
+    return !isOutOfService(body);
+  }
+
+  function bodyOf(looked: CollectionSpec, document: StoredDocument<B>): B {
+    if (!isShown(looked, document)) throw new UnavailableError(`${name}: document ${document.id} is out of service: ${isUnreadable(document.body) ? document.body.$unreadable : 'it is quarantined'}`);
     return document.body;
   }
 
@@ -101,7 +110,7 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
     if (asked !== undefined) await asked;
     const looked = collection;
     const document = await store.get<B>(looked, id);
-    if (document !== undefined) return bodyOf(document);
+    if (document !== undefined) return bodyOf(looked, document);
     return (await shouldLookAgain(looked)) ? get(id) : undefined;
   }
 
@@ -112,7 +121,7 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
     const looked = collection;
     const documents = await store.getMany<B>(looked, ids);
     if (documents.includes(undefined) && (await shouldLookAgain(looked))) return getMany(ids);
-    return documents.map((document) => (document === undefined ? undefined : bodyOf(document)));
+    return documents.map((document) => (document === undefined ? undefined : bodyOf(looked, document)));
   }
 
   async function wholeCollection(): Promise<CollectionSpec> {
@@ -131,7 +140,7 @@ export function openReadModel<B extends Body>(store: ReadStore, projection: Pick
       // Whoever reads page after page takes a short one for the last: those left out make room for others.
       for (let { limit } = query; ; limit *= 2) {
         const found = await store.find<B>(looked, limit === undefined ? query : { ...query, limit });
-        const shown = found.filter(({ body }) => !isOutOfService(body));
+        const shown = found.filter((document) => isShown(looked, document));
         if (limit === undefined || found.length < limit || shown.length >= (query.limit ?? 0)) return shown.slice(0, query.limit).map(({ id, body }) => ({ id, body }));
       }
     },

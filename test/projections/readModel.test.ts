@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import type { ReadStore } from '../../src/ports/readStore.js';
 import { UnavailableError } from '../../src/ports/unavailable.js';
 import { openReadModel } from '../../src/projections/readModel.js';
+import { listQuarantined } from '../../src/projections/running/quarantine.js';
 import { installed } from '../support/projecting.js';
 import { until } from '../support/until.js';
 
@@ -45,6 +46,23 @@ test('once it has, what is missing is not there', installed(async ({ store }) =>
   assert.is(await model.get('id-z'), undefined);
   assert.is((await model.getMany(['id-z', 'id-a']))[0], undefined);
   assert.equal((await model.find({ where: { name: 'b' } })).map(({ id, body }) => [id, body.name]), [['id-b', 'b']]);
+}));
+
+test('a document that is damaged where it is stored is listed as out of service by whoever meets it first', installed(async ({ store }) => {
+  const cause = 'what is stored is damaged: no JSON at position 18';
+  const names = ['by id', 'of many', 'of a query'];
+  await store.ensure(things);
+  await store.write([{ collection: things, documents: [...names, 'never read'].sort().map((id) => ({ id, position: at(1), body: { $unreadable: cause } })), checkpoint: { projection: 'things@1', position: at(1) } }]);
+  await store.activate('things', 1);
+  const listed = async (): Promise<readonly unknown[]> => (await listQuarantined(store.records, things)).map(({ documentId, position, cause: told }) => [documentId, position, told]);
+  const [byId = '', ofMany = ''] = names;
+  await unavailable(openReadModel<Thing>(store, things).get(byId));
+  await until(async () => (await listed()).length === 1, 'the first');
+  assert.equal(await listed(), [[byId, at(1), cause]]);
+  await unavailable(openReadModel<Thing>(store, things).getMany([ofMany]));
+  await until(async () => (await listed()).length === 2, 'the second');
+  assert.equal(await openReadModel<Thing>(store, things).find({ limit: 5 }), []);
+  await until(async () => (await listed()).length === 4, 'all');
 }));
 
 test('a document written just while it becomes complete is not taken for missing', installed(async ({ store }) => {

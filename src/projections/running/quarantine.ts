@@ -10,12 +10,13 @@ import { checkpointName, type Projection } from '../projection.js';
 export interface Quarantined {
   /** `undefined` when the event itself could not be told which documents it touches. */
   readonly documentId?: string;
-  /** The event that could not be folded. */
-  readonly eventId: string;
-  readonly type: string;
-  readonly stream: string;
+  /** The event that could not be folded; absent where the store could not read the document: no event is to blame then. */
+  readonly eventId?: string;
+  readonly type?: string;
+  readonly stream?: string;
+  /** Of the event, or where the damaged document stood. */
   readonly position: string;
-  /** The fold's own words. */
+  /** The fold's own words, or the store's. */
   readonly cause: string;
 }
 
@@ -29,7 +30,7 @@ export function isQuarantined(body: Body): body is QuarantineBody {
   return '$quarantined' in body;
 }
 
-/** Whether the store could not read it. It is listed, as a quarantined one, from the next event on that touches it. */
+/** Whether the store could not read it. It is listed, as a quarantined one, once a reader has met it (`damagedDocuments`), or an event touches it. */
 export function isUnreadable(body: Body): body is UnreadableBody {
   return '$unreadable' in body;
 }
@@ -61,6 +62,25 @@ const prefix = (projection: Pick<Projection, 'name' | 'version'>): string => `qu
 /** Lists it for support; the same one again changes nothing. @throws UnavailableError */
 export async function recordQuarantine(records: Records, projection: Pick<Projection, 'name' | 'version'>, quarantined: Quarantined): Promise<void> {
   await records.put(prefix(projection) + (quarantined.documentId ?? `event/${quarantined.eventId}`), quarantined);
+}
+
+/** Lists documents that readers find damaged where they are stored. */
+export interface DamagedDocuments {
+  /** Lists it, once a process, without anybody waiting. Where that fails, who meets it next tries again. */
+  note(collection: Pick<Projection, 'name' | 'version'>, document: StoredDocument<UnreadableBody>): void;
+}
+
+/** For the readers of one store. */
+export function damagedDocuments(records: Records): DamagedDocuments {
+  const noted = new Set<string>();
+  return {
+    note({ name, version }, { id, position, body }) {
+      const key = `${checkpointName({ name, version })}/${id}/${position}`;
+      if (noted.has(key)) return;
+      noted.add(key);
+      recordQuarantine(records, { name, version }, { documentId: id, position, cause: body.$unreadable }).catch(() => noted.delete(key));
+    },
+  };
 }
 
 /** What is quarantined in one version of a projection, from whatever process. @throws UnavailableError */
