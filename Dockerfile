@@ -1,4 +1,4 @@
-# The service. Without settings it runs whole on embedded engines, its files in /data; ROLES and the engines' URLs say otherwise (docs/deployment.md).
+# The service; run it with an init (docker run --init), as the compose files do. Without settings it runs whole on embedded engines, its files in /data; ROLES and the engines' URLs say otherwise (docs/deployment.md).
 
 # With a compiler: better-sqlite3 12 is compiled where no binary is at hand. This Node loads 13, which brings its own; 12 is for the older Node that may be named here.
 FROM node:22.21.1-bookworm AS build

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
+import type { createApi } from './api/api.js';
 import { health } from './api/health.js';
 import { metricsPage } from './api/metrics.js';
 import { application } from './api/server.js';
@@ -84,11 +85,13 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
       const providers = await openProviders(config, { records, hash, logger, watch: metrics.providers, publicUrl: config.publicUrl });
       open.add(await startWorkers({ bus: engines.bus, records, logger, ...providers }), (one) => one.close());
     }
+    /** The program's own files may be replaced while it runs: nothing says that it is ready before all of them are loaded. */
+    let loaded: Promise<void> | undefined;
     if (config.roles.has('projector')) {
-      const projecting = projectsBeside(config, options)
-        ? projectBeside({ dataDir: config.dataDir, holder, version: VERSION, logger, followers: parts })
-        : await projectHere({ events: engines.events, store: engines.store, projections, logger, holder, followers: parts });
-      open.add(projecting, (one) => one.close());
+      if (projectsBeside(config, options)) {
+        const beside = open.add(projectBeside({ dataDir: config.dataDir, holder, version: VERSION, logger, followers: parts }), (one) => one.close());
+        ({ loaded } = beside);
+      } else open.add(await projectHere({ events: engines.events, store: engines.store, projections, logger, holder, followers: parts }), (one) => one.close());
     }
     const address = listener === undefined ? undefined : addressOf(config.host, listener.port);
     const publicUrl = config.publicUrl ?? address ?? addressOf(config.host, config.port);
@@ -99,11 +102,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
       health: parts.health,
       nobodyLeads: () => Object.entries(LED).map(([work, lease]) => [work, leaders.nobodySince(lease)]),
     });
-    // From here on there is work under way that needs the engines: closing begins with the listeners then.
-    if (healthListener !== undefined) {
-      open.add(healthListener, (one) => one.close());
-      healthListener.serve(application(logger, [health(readiness), metricsPage(metrics)]).callback());
-    }
+    let api: Awaited<ReturnType<typeof createApi>> | undefined;
     if (listener !== undefined) {
       const beside = healthListener === undefined ? { readiness, metrics } : {};
       const serving = reportServing({ records: engines.store.records, holder, logger });
@@ -113,10 +112,20 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
         serving.answered(route);
       };
       // Its routes and their checks take longest to load: processes of other roles start without.
-      const { createApi } = await import('./api/api.js');
-      const app = await createApi({ config, engines, models, tokenKeys: keys.tokenKeys, hash, publicUrl, version: VERSION, logger, followers: parts, onAnswer, ...beside }, open);
+      const { createApi: create } = await import('./api/api.js');
+      api = await create({ config, engines, models, tokenKeys: keys.tokenKeys, hash, publicUrl, version: VERSION, logger, followers: parts, onAnswer, ...beside }, open);
+    }
+    const embedded = [...(config.eventStoreUrl === undefined ? [found.events] : []), ...(config.mongodbUrl === undefined ? [found.store] : [])];
+    // What is not well by then shows in readiness.
+    await Promise.allSettled([loaded, ...embedded.map(async (one) => one.ping())]);
+    // From here on there is work under way that needs the engines: closing begins with the listeners then.
+    if (healthListener !== undefined) {
+      open.add(healthListener, (one) => one.close());
+      healthListener.serve(application(logger, [health(readiness), metricsPage(metrics)]).callback());
+    }
+    if (listener !== undefined && api !== undefined) {
       open.add(listener, (one) => one.close());
-      listener.serve(app.callback());
+      listener.serve(api.callback());
     }
     return {
       url: address,

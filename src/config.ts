@@ -2,7 +2,7 @@
 import ipaddr from 'ipaddr.js';
 import { resolve } from 'node:path';
 import { type ProviderSettings, providerSettings } from './providerSettings.js';
-import { EXPORTERS, unknownExporters } from './tracing/exporters.js';
+import { telemetryFaults } from './tracing/settings.js';
 
 /** What a process does: serves HTTP, folds read models, runs process managers, answers on the bus. */
 export const ROLES = ['api', 'projector', 'processor', 'worker'] as const;
@@ -32,6 +32,8 @@ export interface Config extends ProviderSettings {
   readonly refreshTokenTtl: number;
   readonly sessionMaxAge: number;
   readonly logLevel: (typeof LOG_LEVELS)[number];
+  /** How long a start waits for engines that do not answer. */
+  readonly enginesWaitMs: number;
   /** Health and metrics are answered on this port alone. */
   readonly metricsPort?: number;
   /** Secret. Each at least 32 bytes; the first signs, all verify. Absent: made and kept in `dataDir`. */
@@ -147,8 +149,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   const metricsPort = text('METRICS_PORT') === undefined ? undefined : integer('METRICS_PORT', 0, 0, 65_535);
   const port = integer('PORT', 3000, 0, 65_535);
   if (roles.has('api') && port !== 0 && port === metricsPort) faults.push(`METRICS_PORT must be another than PORT, which is ${port}`);
-  const exporters = unknownExporters(env);
-  if (exporters.length > 0) faults.push(`OTEL_TRACES_EXPORTER must be a list of ${EXPORTERS.join(', ')}; ${JSON.stringify(exporters.join())} is none of them`);
+  faults.push(...telemetryFaults(env));
   const config: Config = {
     port,
     host: text('HOST') ?? '127.0.0.1',
@@ -158,6 +159,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
     ...(appUrl === undefined ? {} : { appUrl }),
     trustedProxies,
     chargeWaitMs: integer('CHARGE_WAIT_MS', 2000, 0, 60_000),
+    enginesWaitMs: integer('ENGINES_WAIT_MS', 60_000, 0, 3_600_000),
     accessTokenTtl: integer('ACCESS_TOKEN_TTL', 900, 1, 86_400),
     refreshTokenTtl: integer('REFRESH_TOKEN_TTL', 2_592_000, 1, 31_536_000),
     sessionMaxAge: integer('SESSION_MAX_AGE', 7_776_000, 1, 31_536_000),

@@ -1,29 +1,26 @@
 /** The data folder: made where there is none. */
-import { existsSync, mkdirSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { realpathSync } from 'node:fs';
 import { EngineError } from './adapters/engineError.js';
+import { exhausted } from './folderTrouble.js';
+import { makeFolder } from './makeFolder.js';
 
-/** Makes the folder (mode 0700) and those above it. @returns whether it was not there. @throws EngineError naming DATA_DIR where that can't be done */
+/** SQLite takes paths of 512 bytes, links followed (`MAX_PATHNAME`); the longest name that stands below the folder has some 30. */
+const LONGEST = 470;
+
+/** Makes the folder (mode 0700) and those above it. @returns whether it was not there. @throws EngineError naming DATA_DIR where that can't be done, or its path is too long */
 export function makeDataDir(dataDir: string): boolean {
+  const made = makeOrRefuse(dataDir);
+  const bytes = Buffer.byteLength(realpathSync(dataDir));
+  if (bytes > LONGEST) throw new EngineError('DATA_DIR', `the path of ${dataDir} has ${bytes} bytes, links followed, and SQLite takes at most ${LONGEST} of a folder: name one with a shorter path`);
+  return made;
+}
+
+function makeOrRefuse(dataDir: string): boolean {
   try {
     return makeFolder(dataDir);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const why = code === 'EEXIST' || code === 'ENOTDIR' ? 'a file stands there' : `it can't be made (${code})`;
-    throw new EngineError('DATA_DIR', `${dataDir} is no folder that can be used: ${why}; name another one, or see that this user may write there`, error);
-  }
-}
-
-/** Step by step: Node's own `recursive` never ends where the folder above is there and takes none, as /proc does. */
-function makeFolder(folder: string): boolean {
-  try {
-    mkdirSync(folder, { mode: 0o700 });
-    return true;
-  } catch (error) {
-    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return false;
-    const above = dirname(folder);
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || existsSync(above)) throw error;
-    makeFolder(above);
-    return makeFolder(folder);
+    throw new EngineError('DATA_DIR', `${dataDir} is no folder that can be used: ${why}; ${exhausted(dataDir) ?? 'name another one, or see that this user may write there'}`, error);
   }
 }

@@ -5,7 +5,7 @@ import { openEmbeddedBus } from './adapters/embedded/bus/bus.js';
 import { openEmbeddedEventStore } from './adapters/embedded/eventStore/eventStore.js';
 import { READ_STORE_FILE } from './adapters/embedded/readStore/file.js';
 import { openEmbeddedReadStore } from './adapters/embedded/readStore/readStore.js';
-import { EngineError } from './adapters/engineError.js';
+import { EngineError, NoAnswerError } from './adapters/engineError.js';
 import type { Resources } from './async/resources.js';
 import type { Config } from './config.js';
 import { makeDataDir } from './dataDir.js';
@@ -26,20 +26,28 @@ export interface Engines {
 /** The settings that choose engines. */
 export type EngineSettings = Pick<Config, 'dataDir' | 'eventStoreUrl' | 'mongodbUrl' | 'natsUrl'>;
 
+/** Whether a store is opened for a service, which must not depend on its program's files later: see `EmbeddedEventStoreOptions.longLived`. */
+interface Lifetime {
+  readonly longLived?: boolean;
+}
+
+/** Where the event log is, and for how long it is opened. */
+type LogSettings = Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'> & Lifetime;
+
 /** Opens the event log alone, as the command line needs it: its events in the shapes of this release. @throws as `openEngines` */
-export async function openEventStore(settings: Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'>, logger?: Logger): Promise<EventStore> {
+export async function openEventStore(settings: LogSettings, logger?: Logger): Promise<EventStore> {
   return upToDateEvents(await openStoredEvents(settings, logger));
 }
 
 /** Opens the event log alone, its events as they stand there: for what hands the log on. @throws as `openEngines` */
-export async function openStoredEvents({ dataDir, eventStoreUrl }: Pick<EngineSettings, 'dataDir' | 'eventStoreUrl'>, logger?: Logger): Promise<EventStore> {
-  if (eventStoreUrl === undefined) return openEmbeddedEventStore({ dir: dataDir });
+export async function openStoredEvents({ dataDir, eventStoreUrl, longLived = false }: LogSettings, logger?: Logger): Promise<EventStore> {
+  if (eventStoreUrl === undefined) return openEmbeddedEventStore({ dir: dataDir, longLived });
   const { EventStoreDbError, openEventStoreDb } = await import('./adapters/eventstoredb/eventStore.js');
   try {
     return await openEventStoreDb({ url: eventStoreUrl, logger });
   } catch (error) {
     if (error instanceof EventStoreDbError) throw new EngineError('EVENTSTORE_URL', error.message, error);
-    if (error instanceof UnavailableError) throw new EngineError('EVENTSTORE_URL', 'no EventStoreDB answers there: check the address, whether the server runs, and whether it has TLS (one without needs ?tls=false)', error);
+    if (error instanceof UnavailableError) throw new NoAnswerError('EVENTSTORE_URL', 'no EventStoreDB answers there: check the address, whether the server runs, and whether it has TLS (one without needs ?tls=false)', error);
     throw error;
   }
 }
@@ -49,8 +57,8 @@ export async function openStoredEvents({ dataDir, eventStoreUrl }: Pick<EngineSe
  * that very moment is none of the settings' fault: it is waited for, and looked at again, by whoever fills it.
  * @throws DataFileError when its file is foreign or damaged; EngineError when its server can't be used, or it was filled from another log or from more of this one
  */
-export async function openReadStore({ dataDir: dir, mongodbUrl: url }: Pick<EngineSettings, 'dataDir' | 'mongodbUrl'>, events: Pick<EventStore, 'logId' | 'read'>, logger?: Logger): Promise<ReadStore> {
-  const store = url === undefined ? await openEmbeddedReadStore({ dir, logger }) : await (await import('./adapters/mongodb/readStore.js')).openMongoReadStore({ url, logger });
+export async function openReadStore({ dataDir: dir, mongodbUrl: url, longLived = false }: Pick<EngineSettings, 'dataDir' | 'mongodbUrl'> & Lifetime, events: Pick<EventStore, 'logId' | 'read'>, logger?: Logger): Promise<ReadStore> {
+  const store = url === undefined ? await openEmbeddedReadStore({ dir, logger, longLived }) : await (await import('./adapters/mongodb/readStore.js')).openMongoReadStore({ url, logger });
   const foreign = await foreignTo(store, events).catch(async (error: unknown) => {
     if (error instanceof UnavailableError) return undefined;
     await store.close();
@@ -75,8 +83,8 @@ async function foreignTo(store: ReadStore, events: Pick<EventStore, 'logId' | 'r
 export async function openEngines(config: EngineSettings, logger: Logger, open: Resources): Promise<Engines> {
   const { dataDir: dir, natsUrl } = config;
   makeDataDir(dir);
-  const events = open.add(await openEventStore(config, logger), (store) => store.close());
-  const store = open.add(await openReadStore(config, events, logger), (one) => one.close());
+  const events = open.add(await openEventStore({ ...config, longLived: true }, logger), (store) => store.close());
+  const store = open.add(await openReadStore({ ...config, longLived: true }, events, logger), (one) => one.close());
   const onError = (err: unknown): void => logger.warn({ err }, 'the bus met an error');
   const bus = open.add(
     natsUrl === undefined ? await openEmbeddedBus({ dir, onError }) : await (await import('./adapters/nats/bus.js')).openNatsBus({ url: natsUrl, logId: events.logId, onError }),

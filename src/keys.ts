@@ -1,10 +1,12 @@
 /** The keys of an installation: as set, or made once and kept beside the embedded engines' files. */
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { EngineError } from './adapters/engineError.js';
 import type { Config } from './config.js';
 import { makeDataDir } from './dataDir.js';
+import { linkFile } from './folderTrouble.js';
+import { keepOwner } from './keepOwner.js';
 import { syncFolder } from './syncFolder.js';
 
 /** Where the key of access tokens is kept within DATA_DIR. */
@@ -62,12 +64,13 @@ function make(file: string): void {
   const descriptor = openSync(draft, 'wx', 0o600);
   try {
     try {
+      keepOwner(draft);
       writeSync(descriptor, `${randomBytes(32).toString('base64url')}\n`);
       fsyncSync(descriptor);
     } finally {
       closeSync(descriptor);
     }
-    linkSync(draft, file);
+    linkFile(draft, file);
     syncFolder(dirname(file));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

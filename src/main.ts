@@ -1,70 +1,22 @@
 #!/usr/bin/env node
-/** The service's process: reads the settings, starts, and stops on SIGTERM or SIGINT. */
+/**
+ * The service's process. It hears signals before it loads anything else: loading takes a good part of a second, and as the first process of a container it would not hear of a signal that nothing
+ * handles (https://man7.org/linux/man-pages/man7/pid_namespaces.7.html).
+ */
 import { constants } from 'node:os';
-import { type Config, ConfigError, loadConfig } from './config.js';
-import { type App, VERSION, startApp } from './app.js';
-import { createLogger } from './logging/logger.js';
-import { startFailure } from './startFailure.js';
-import { startTelemetry } from './tracing/telemetry.js';
+import type { StopSignal } from './service.js';
+import { refuseWithoutFolder } from './startFolder.js';
 
-/** Stopping takes at most so long; then the process ends all the same: nothing acknowledged is lost by that. */
-const STOP_MS = 10_000;
-
-function settings(): Config {
-  try {
-    return loadConfig(process.env);
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    process.stderr.write(`${error.message}\n`);
-    process.exit(1);
-  }
+let stop: ((signal: StopSignal) => void) | undefined;
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  process.on(signal, () => {
+    // What it may have begun already is finished by its next start, as after any kill.
+    if (stop === undefined) process.exit(128 + constants.signals[signal]);
+    stop(signal);
+  });
 }
-
-const config = settings();
-const logger = createLogger({ level: config.logLevel });
-let telemetry: Awaited<ReturnType<typeof startTelemetry>>;
-let app: App | undefined;
-let stopping = false;
-// Before it starts: as the first process of a container it would not hear of a signal otherwise.
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop);
-try {
-  telemetry = await startTelemetry({ version: VERSION, logger });
-  app = await startApp(config, logger);
-  logger.info(
-    { url: app.url, health: app.healthUrl, roles: [...config.roles], dataDir: config.dataDir, log: app.logId, payments: config.payments, notifications: config.notifications },
-    'started',
-  );
-} catch (error) {
-  const cause = startFailure(error, config);
-  if (cause === undefined) logger.fatal({ err: error }, 'could not start');
-  else process.stderr.write(`${cause}\n`);
-  process.exitCode = 1;
-  await telemetry?.close();
-}
-
-function stop(signal: 'SIGTERM' | 'SIGINT'): void {
-  // What it may have begun already is finished by whoever starts next, as after any kill.
-  if (app === undefined) process.exit(128 + constants.signals[signal]);
-  if (stopping) return;
-  stopping = true;
-  logger.info({ signal }, 'stopping');
-  setTimeout(() => process.exit(1), STOP_MS).unref();
-  end(app).then(
-    () => {
-      logger.info('stopped');
-      process.exitCode = 0;
-    },
-    (error: unknown) => {
-      logger.error({ err: error }, 'stopping failed');
-      process.exitCode = 1;
-    },
-  );
-}
-
-async function end(running: App): Promise<void> {
-  try {
-    await running.close();
-  } finally {
-    await telemetry?.close();
-  }
-}
+refuseWithoutFolder();
+const { serve } = await import('./service.js');
+await serve((running) => {
+  stop = running;
+});

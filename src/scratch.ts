@@ -7,6 +7,8 @@ import { openEmbeddedReadStore } from './adapters/embedded/readStore/readStore.j
 import { unavailableOf } from './adapters/embedded/sqlite.js';
 import { EngineError } from './adapters/engineError.js';
 import { resources } from './async/resources.js';
+import { exhausted } from './folderTrouble.js';
+import { keepOwner } from './keepOwner.js';
 import { makeDataDir } from './dataDir.js';
 import type { ReadStore } from './ports/readStore.js';
 import { UnavailableError } from './ports/unavailable.js';
@@ -63,10 +65,12 @@ function claimedLock(file: string): FileLock {
 /** A folder of its own. */
 function makeFolder(dataDir: string): string {
   try {
-    return mkdtempSync(join(dataDir, PREFIX));
+    const folder = mkdtempSync(join(dataDir, PREFIX));
+    keepOwner(folder);
+    return folder;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOSPC' || code === 'EDQUOT') throw new UnavailableError(`no copy can be made in ${dataDir}: ${code}`, { cause: error });
+    if (code === 'ENOSPC' || code === 'EDQUOT') throw new UnavailableError(`no copy can be made in ${dataDir}: ${exhausted(dataDir) ?? code}`, { cause: error });
     throw new EngineError('DATA_DIR', `no copy can be made in ${dataDir} (${code}): see that this user may write there, and that it is not mounted read-only`, error);
   }
 }

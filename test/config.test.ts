@@ -27,6 +27,7 @@ test('without any setting the service runs whole', () => {
       roles: ['api', 'projector', 'processor', 'worker'],
       trustedProxies: [],
       chargeWaitMs: 2000,
+      enginesWaitMs: 60_000,
       accessTokenTtl: 900,
       refreshTokenTtl: 2_592_000,
       sessionMaxAge: 7_776_000,

@@ -26,7 +26,7 @@ test('what keeps the service from starting is told with what to change', () => {
     [coded('unable to open database file', { code: 'SQLITE_CANTOPEN' }), 'unable to open database file: see that this user may write all files there, and that it is not mounted read-only (DATA_DIR is /data)'],
     [coded('locked', { code: 'SQLITE_BUSY' }), 'locked: see that nothing else uses it, and try again (DATA_DIR is /data)'],
     [coded('EISDIR: illegal operation on a directory, read', { code: 'EISDIR', path: '/data/hash.key' }), 'EISDIR: illegal operation on a directory, read: check DATA_DIR (/data)'],
-    [new UnavailableError('gone'), undefined],
+    [new UnavailableError('the read store is late'), 'the read store is late: see that the servers named in the settings run and answer in time (ENGINES_WAIT_MS is how long a start waits for them)'],
     [new TypeError('a fault of ours'), undefined],
   ] as const) assert.equal(startFailure(error, CONFIG), told);
 });

@@ -8,3 +8,6 @@ export class EngineError extends Error {
     this.setting = setting;
   }
 }
+
+/** A server does not answer, or not in time. It may do so later: a start waits for it, for as long as the settings say. */
+export class NoAnswerError extends EngineError {}

@@ -1,10 +1,14 @@
 /** How a subcommand opens the engines of the settings, beside a running service or without one. */
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import pino from 'pino';
+import { READ_STORE_FILE } from '../adapters/embedded/readStore/file.js';
 import { type Config, loadConfig } from '../config.js';
 import { openEventStore, openReadStore, openStoredEvents } from '../engines.js';
 import type { EventStore } from '../ports/eventStore.js';
 import type { ReadStore } from '../ports/readStore.js';
 import { type ReadModels, openReadModels } from '../readModels.js';
+import { temporaryFolder } from '../makeFolder.js';
 import { type Resources, resources } from '../async/resources.js';
 import { hasEventLog } from './dataFolder.js';
 import { CommandFailure, type Terminal } from './terminal.js';
@@ -42,11 +46,16 @@ export async function withLog<T>({ env }: Terminal, work: (opened: OpenedLog) =>
   }
 }
 
-/** As `withLog`, with the read store. */
-export async function withStores<T>(terminal: Terminal, work: (opened: OpenedStores) => Promise<T>): Promise<T> {
+/**
+ * As `withLog`, with the read store.
+ * @param onlyReads what only looks makes no read store where there is none: it gets an empty one elsewhere, which goes with it
+ */
+export async function withStores<T>(terminal: Terminal, work: (opened: OpenedStores) => Promise<T>, { onlyReads = false }: { readonly onlyReads?: boolean } = {}): Promise<T> {
   return withLog(terminal, async (opened) => {
     const { config, open } = opened;
-    const store = open.add(await openReadStore(config, opened.events, pino({ level: 'silent' })), (one) => one.close());
+    const absent = onlyReads && config.mongodbUrl === undefined && !existsSync(join(config.dataDir, READ_STORE_FILE));
+    const dataDir = absent ? open.add(temporaryFolder('gift-look-'), async (folder) => rmSync(folder, { recursive: true, force: true })) : config.dataDir;
+    const store = open.add(await openReadStore({ ...config, dataDir }, opened.events, pino({ level: 'silent' })), (one) => one.close());
     return work({ ...opened, store, models: openReadModels(store) });
   });
 }

@@ -1,9 +1,11 @@
 #!/usr/bin/env node
 /** `gift`: the command line. */
+import { refuseWithoutFolder } from '../startFolder.js';
 import { yieldProcessor } from './priority.js';
 
 // Loading the program takes a good part of a second of a processor, which requests would feel.
 if (process.argv[2] === 'projections') yieldProcessor();
+refuseWithoutFolder();
 const { run } = await import('./program.js');
 const { EXIT } = await import('./terminal.js');
 

@@ -75,7 +75,7 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
     const views = (await giftHistory(deps, found)).map((event) => eventView(event, sight));
     await seen(views.length);
     await writeLines(terminal.stdout, flags.json === true ? views.map(jsonLine) : flags.csv === true ? csvOf(views) : tableOf(found, views));
-  });
+  }, { onlyReads: true });
 }
 
 function refuseOddFlags({ asOf, embed, viewer, csv }: HistoryFlags): void {

@@ -1,12 +1,11 @@
 /** The log that an import goes into, and its hash key: both are made where there are none, but for a dry run, which leaves nothing behind. */
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import type { Config } from '../config.js';
 import { openEventStore } from '../engines.js';
 import { refuseUnlessHashKeyFits } from '../hashKeyCheck.js';
 import { findHashKey, loadKeys } from '../keys.js';
+import { temporaryFolder } from '../makeFolder.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { hasEventLog } from './dataFolder.js';
 import { type Terminal, writeLines } from './terminal.js';
@@ -28,7 +27,7 @@ export interface ImportLog {
 export async function openImportLog({ stderr }: Pick<Terminal, 'stderr'>, config: Config, dryRun: boolean): Promise<ImportLog> {
   const { dataDir, eventStoreUrl } = config;
   const fresh = eventStoreUrl === undefined && !hasEventLog(dataDir);
-  const passing = fresh && dryRun ? mkdtempSync(join(tmpdir(), 'gift-dry-run-')) : undefined;
+  const passing = fresh && dryRun ? temporaryFolder('gift-dry-run-') : undefined;
   const remove = (): void => {
     if (passing !== undefined) rmSync(passing, { recursive: true, force: true });
   };

@@ -55,7 +55,7 @@ async function runReconcile(terminal: Terminal, flags: ReconcileFlags): Promise<
     } finally {
       await access.end(shown, null, complete);
     }
-  }).catch((error: unknown) => {
+  }, { onlyReads: true }).catch((error: unknown) => {
     if (terminal.signal.aborted) throw new CommandFailure('interrupted', EXIT.interrupted);
     if (error instanceof TimeError) throw new CommandFailure(error.message, EXIT.usage);
     if (error instanceof TroubleError || error instanceof NotNowError) throw new CommandFailure(`${error.message}: try again`);

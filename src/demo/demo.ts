@@ -2,9 +2,7 @@
  * The demo: a fresh data folder, the demo catalogue, the whole service on embedded engines, and the main job over real HTTP;
  * then it goes on serving. Of the settings only PORT, HOST, LOG_LEVEL and DATA_DIR are respected; without DATA_DIR the folder is a temporary one, removed at the end.
  */
-import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { existsSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
 import { type App, startApp } from '../app.js';
@@ -16,6 +14,7 @@ import { keyedHash } from '../domain/keyedHash.js';
 import { notificationStream } from '../domain/notification.js';
 import { loadKeys } from '../keys.js';
 import { createLogger } from '../logging/logger.js';
+import { temporaryFolder } from '../makeFolder.js';
 import { PACKAGE_ROOT } from '../packageRoot.js';
 import type { EventStore } from '../ports/eventStore.js';
 import { startFailure } from '../startFailure.js';
@@ -59,7 +58,7 @@ async function toldOf(events: EventStore, giftId: string): Promise<Told> {
 async function run(): Promise<void> {
   const chosen = process.env['DATA_DIR']?.trim() ?? '';
   if (chosen !== '' && existsSync(chosen) && readdirSync(chosen).length > 0) throw new Error(`DATA_DIR ${chosen} is not empty: the demo wants a fresh one, or none`);
-  const dataDir = chosen === '' ? open.add(mkdtempSync(join(tmpdir(), 'gift-demo-')), async (dir) => rmSync(dir, { recursive: true, force: true })) : chosen;
+  const dataDir = chosen === '' ? open.add(temporaryFolder('gift-demo-'), async (dir) => rmSync(dir, { recursive: true, force: true })) : chosen;
   const config = settings(dataDir);
   print(`Gift Commerce demo. Data folder: ${dataDir}`);
   const { hashKey } = loadKeys(config);

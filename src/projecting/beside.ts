@@ -36,6 +36,12 @@ export interface BesideOptions extends Omit<ProjectorThreadData, 'level'> {
   readonly endMs?: number;
 }
 
+/** The role on a thread of its own. */
+export interface Beside extends Projecting {
+  /** Resolves when the first thread works, and has loaded everything that it will need; or has ended, and another is to be started. */
+  readonly loaded: Promise<void>;
+}
+
 const RESTART_MS = [100, 30_000] as const;
 const END_MS = 5_000;
 /** The followers of a thread that has not said how they fare. */
@@ -45,7 +51,7 @@ const PARTS: readonly FollowerHealth[] = ['projector', 'rebuilds'].map((part) =>
  * Begins. A thread that dies is told of in the log and followed by another: what it had folded and not stored is folded again. Closing fails when the thread did not end well: what it had
  * not stored is folded by whoever comes next.
  */
-export function projectBeside({ logger, followers, script = new URL('./projectorThread.js', import.meta.url), restartMs = RESTART_MS, endMs = END_MS, ...data }: BesideOptions): Projecting {
+export function projectBeside({ logger, followers, script = new URL('./projectorThread.js', import.meta.url), restartMs = RESTART_MS, endMs = END_MS, ...data }: BesideOptions): Beside {
   const lines = (logger as unknown as Record<symbol, DestinationStream>)[symbols.streamSym] as DestinationStream;
   const workerData: ProjectorThreadData = { ...data, level: logger.level };
   /** Of the thread's own followers, as it said last. */
@@ -54,6 +60,10 @@ export function projectBeside({ logger, followers, script = new URL('./projector
 
   /** Why it did not end well when it was told to, if so. */
   let failure: Error | undefined;
+  let hasLoaded: () => void = () => undefined;
+  const loaded = new Promise<void>((resolve) => {
+    hasLoaded = resolve;
+  });
 
   /** Runs one thread to its end. @throws what it died of */
   async function runThread({ signal, well }: FollowerRun): Promise<void> {
@@ -66,6 +76,8 @@ export function projectBeside({ logger, followers, script = new URL('./projector
         lines.write(message);
         return;
       }
+      // That it says for the first time once it works.
+      hasLoaded();
       told = message;
       well();
     });
@@ -87,8 +99,9 @@ export function projectBeside({ logger, followers, script = new URL('./projector
     else if (cause !== undefined || code !== 0) failure = new Error(`the projector's thread ended with ${code}`, { cause });
   }
 
-  const follower = followers.start("the projector's thread", runThread, { restartMs });
+  const follower = followers.start("the projector's thread", async (run) => runThread(run).finally(hasLoaded), { restartMs });
   return {
+    loaded,
     async close() {
       await follower.close();
       if (failure !== undefined) throw failure;

@@ -1,4 +1,4 @@
-/** The thread that `beside.ts` starts. It posts what it logs, line by line, and ends when it is sent `'close'`. */
+/** The thread that `beside.ts` starts. It posts what it logs, line by line, and how it fares once it works; it ends when it is sent `'close'`. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openEmbeddedEventStore } from '../adapters/embedded/eventStore/eventStore.js';
 import { openEmbeddedReadStore } from '../adapters/embedded/readStore/readStore.js';
@@ -24,16 +24,20 @@ const open = resources();
 const telemetry = await startTelemetry({ version, logger });
 if (telemetry !== undefined) open.add(telemetry, (one) => one.close());
 const events = open.add(upToDateEvents(await openEmbeddedEventStore({ dir, openElsewhere: true })), (one) => one.close());
-const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true }), (one) => one.close());
+const store = open.add(await openEmbeddedReadStore({ dir, logger, openElsewhere: true, longLived: true }), (one) => one.close());
 // Requests go first. The store's threads don't give way: who else writes to it would wait for them to give its lock back.
 giveWay();
 const parts = followers({ logger });
 open.add(await projectHere({ events, store, projections: PROJECTIONS, logger, holder, followers: parts }), (one) => one.close());
+// Until then it says nothing: who started it waits for it to have loaded everything.
+await store.ping().catch((error: unknown) => logger.warn({ err: error }, 'projector: its read store is not well'));
+post(parts.health());
 setInterval(() => post(parts.health()), HEALTH_MS).unref();
 
 port.once('message', () => {
   open.close().then(
-    () => port.close(),
+    // What traces may still have under way, on their way to a collector that is silent, is not waited for.
+    () => process.exit(0),
     (error: unknown) => {
       logger.error({ err: error }, 'projector: its thread did not close');
       process.exit(1);

@@ -10,7 +10,7 @@ import { exportersWanted } from './exporters.js';
 import { type Span, type SpanDescription, switchTracing, type Tracing } from './spans.js';
 
 /** What is still to be sent is waited for so long at the end, milliseconds. */
-const FLUSH_MS = 2_000;
+const FLUSH_MS = 1_000;
 /** Trouble with sending is logged so often, milliseconds. */
 const COMPLAIN_EVERY_MS = 60_000;
 
@@ -22,11 +22,13 @@ export interface TelemetryOptions {
 
 /**
  * Starts sending traces where this process's environment asks for it: once a thread, before what is to be traced is opened.
- * @returns what sends the rest and stops, within 2 s; `undefined` where no traces are wanted.
+ * @returns what sends the rest and stops, within 1 s; `undefined` where no traces are wanted.
  */
 export async function startTelemetry({ version, logger }: TelemetryOptions): Promise<{ close(): Promise<void> } | undefined> {
   const exporters = exportersWanted(process.env);
   if (exporters.length === 0) return undefined;
+  // A reader of the console's traces who has gone must not end the service: lines that nobody takes are lost.
+  if (exporters.includes('console')) process.stdout.on('error', () => undefined);
   const [api, { NodeSDK, resources }] = await Promise.all([import('@opentelemetry/api'), import('@opentelemetry/sdk-node')]);
   if (process.env['OTEL_LOG_LEVEL'] === undefined) api.diag.setLogger(complaints(logger), api.DiagLogLevel.WARN);
   const sdk = new NodeSDK({

@@ -83,7 +83,7 @@ test('a log whose file was removed or replaced is told of', async () => {
     await untilReady(url);
     renameSync(join(dataDir, 'events.db'), join(dataDir, 'moved.db'));
     const reply = await request(`${url}/readyz`, 'GET');
-    assert.deepEqual([reply.status, reply.json.parts['event store']], [503, { ready: false, detail: 'its file was removed or replaced: what is appended is lost at the next start' }]);
+    assert.deepEqual([reply.status, reply.json.parts['event store']], [503, { ready: false, detail: 'events.db was removed or replaced under the service: writes are refused until it is started again' }]);
     renameSync(join(dataDir, 'moved.db'), join(dataDir, 'events.db'));
     assert.equal((await request(`${url}/readyz`, 'GET')).status, 200);
   } finally {

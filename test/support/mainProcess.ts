@@ -10,7 +10,7 @@ export function cleanEnv(): Record<string, string> {
 
 /** Runs `main` until it ends by itself. */
 export async function runs(env: Readonly<Record<string, string>>): Promise<{ readonly code: number | null; readonly errors: string }> {
-  const child = spawn(process.execPath, [MAIN], { env: { ...cleanEnv(), LOG_LEVEL: 'silent', ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(process.execPath, [MAIN], { env: { ...cleanEnv(), LOG_LEVEL: 'silent', ENGINES_WAIT_MS: '0', ...env }, stdio: ['ignore', 'ignore', 'pipe'] });
   let errors = '';
   child.stderr.on('data', (chunk: Buffer) => {
     errors += chunk.toString();

@@ -186,9 +186,9 @@ export interface ServiceProcess {
   end(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Starts `main` as a process of its own, and waits until it says that it has started. */
-export async function startProcess(env: Readonly<Record<string, string>>): Promise<ServiceProcess> {
-  const child = spawn(process.execPath, [MAIN], { env: { ...cleanEnv(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+/** Starts `main` (default that of this project) as a process of its own, and waits until it says that it has started. */
+export async function startProcess(env: Readonly<Record<string, string>>, main = MAIN): Promise<ServiceProcess> {
+  const child = spawn(process.execPath, [main], { env: { ...cleanEnv(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
   const lines: string[] = [];
   const ended = new Promise<void>((resolve) => {
     child.once('exit', () => resolve());

@@ -9,6 +9,7 @@ import { inBatchSpan } from '../../src/tracing/batches.js';
 import { tracedEngines } from '../../src/tracing/engines.js';
 import { currentTrace, inSpan, tracingOn } from '../../src/tracing/spans.js';
 import { exportersWanted, unknownExporters } from '../../src/tracing/exporters.js';
+import { telemetryFaults } from '../../src/tracing/settings.js';
 import { startTelemetry } from '../../src/tracing/telemetry.js';
 import { openCollector, type SentSpan } from '../support/collector.js';
 import { event, failureOf } from '../support/eventStoreEvents.js';
@@ -49,6 +50,31 @@ test('the usual variables switch it on, and off', () => {
   assert.equal(exportersWanted({ OTEL_TRACES_EXPORTER: ' console, zipkin ', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://x' }), ['console', 'zipkin']);
   assert.equal(unknownExporters({ OTEL_TRACES_EXPORTER: 'otlp,otpl,jaeger,none' }), ['otpl', 'jaeger']);
   assert.equal(unknownExporters({ OTEL_TRACES_EXPORTER: 'otpl', OTEL_SDK_DISABLED: 'true' }), [], 'nothing is sent anyway');
+});
+
+test('every fault in the variables that the SDK reads is named at start, and no secret shown', () => {
+  const on = { OTEL_TRACES_EXPORTER: 'otlp' };
+  for (const [name, value, told] of [
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318', 'must be an address that begins with http:// or https://'],
+    ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'collector', 'must be an address that begins with http:// or https://'],
+    ['OTEL_EXPORTER_ZIPKIN_ENDPOINT', 'zipkin:9411', 'must be an address that begins with http:// or https://'],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'http', 'must be one of grpc, http/protobuf, http/json, not "http"'],
+    ['OTEL_EXPORTER_OTLP_TIMEOUT', '10s', 'must be a whole number, not "10s"'],
+    ['OTEL_EXPORTER_OTLP_COMPRESSION', 'zip', 'must be one of none, gzip, not "zip"'],
+    ['OTEL_EXPORTER_OTLP_HEADERS', 'secret', 'must be a list of key=value, comma-separated'],
+    ['OTEL_EXPORTER_OTLP_CERTIFICATE', '/nowhere/ca.pem', 'names "/nowhere/ca.pem", which can\'t be read (ENOENT)'],
+    ['OTEL_TRACES_SAMPLER', 'ratio', 'must be one of always_on, always_off, traceidratio, parentbased_always_on, parentbased_always_off, parentbased_traceidratio, not "ratio"'],
+    ['OTEL_TRACES_SAMPLER_ARG', '10%', 'must be a number from 0 to 1, not "10%"'],
+    ['OTEL_PROPAGATORS', 'tracecontext,w3c', 'must be a list of tracecontext, baggage, b3, b3multi, jaeger, none; "w3c" is none of them'],
+    ['OTEL_BSP_SCHEDULE_DELAY', '-1', 'must be a whole number, not "-1"'],
+    ['OTEL_LOG_LEVEL', 'loud', 'must be one of none, error, warn, info, debug, verbose, all, not "loud"'],
+  ] as const) {
+    assert.equal(telemetryFaults({ ...on, [name]: value }), [`${name} ${told}`]);
+    assert.equal(telemetryFaults({ [name]: value }).length, exportersWanted({ [name]: value }).length, 'nothing is sent without an exporter');
+  }
+  assert.equal(telemetryFaults({ OTEL_SDK_DISABLED: 'yes' }), ['OTEL_SDK_DISABLED must be true or false, not "yes"']);
+  const good = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318', OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%20b, y = c', OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.25', OTEL_LOG_LEVEL: 'INFO', OTEL_BSP_MAX_QUEUE_SIZE: ' ' };
+  assert.equal(telemetryFaults(good), []);
 });
 
 test('switched off, spans just run their work', async () => {

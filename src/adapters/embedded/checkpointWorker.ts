@@ -1,4 +1,4 @@
-/** The thread that moves a WAL's pages into their file. It answers each `move`, and ends when it is asked to. */
+/** The thread that moves a WAL's pages into their file. It says `ready`, answers each `move` with `moved`, and ends when it is asked to. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { moveNow } from './checkpoint.js';
 import { Sqlite } from './driver.js';
@@ -11,6 +11,8 @@ const PASSES = 8;
 
 const port = parentPort!;
 const database = new Sqlite((workerData as ThreadData).file, { fileMustExist: true, timeout: 0 });
+// With the first read SQLite opens the WAL: by its name, so now, while it has one.
+database.pragma('schema_version');
 
 function move(): void {
   let before = 0;
@@ -30,3 +32,4 @@ port.on('message', (message: 'move' | 'close') => {
   database.close();
   port.close();
 });
+port.postMessage('ready');

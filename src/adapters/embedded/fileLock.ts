@@ -1,5 +1,6 @@
 /** Locks between the processes of one machine: the operating system frees them with the process, however that ends. */
 import { closeSync, openSync } from 'node:fs';
+import { keepOwner } from '../../keepOwner.js';
 import { Sqlite } from './driver.js';
 
 /** A lock, as one process sees it. */
@@ -49,6 +50,7 @@ export function openFileLock(file: string): FileLock {
 function makeFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
+    keepOwner(file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error;
   }

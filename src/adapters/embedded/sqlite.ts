@@ -1,9 +1,13 @@
 /** SQLite files of the embedded engines: opened with one set of settings, and only when they are ours and whole. */
-import { closeSync, mkdirSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Database } from 'better-sqlite3';
+import { exhausted, noInodes } from '../../folderTrouble.js';
+import { keepOwner } from '../../keepOwner.js';
+import { makeFolder } from '../../makeFolder.js';
 import { UnavailableError } from '../../ports/unavailable.js';
 import { Sqlite } from './driver.js';
+import { FilesGoneError } from './openedFiles.js';
 
 /**
  * A bound value in a range or a LIMIT. A bare `?` there has SQLite plan the statement anew each time that a value is bound, since this build of it
@@ -70,6 +74,8 @@ export function openDatabase(file: string, options: DatabaseOptions): Database {
     database.pragma('cache_size = -2000');
     if (database.pragma('user_version', { simple: true }) === 0) create(database, options);
     database.pragma('journal_mode = WAL');
+    // With the first read SQLite opens the WAL and its index: from then on they are the files that belong to this one (openedFiles.ts).
+    database.pragma('schema_version');
     database.pragma('synchronous = FULL');
     if (options.readonly) database.pragma('query_only = ON');
   } catch (error) {
@@ -97,9 +103,13 @@ export function standsThere(file: string, { applicationId }: Pick<DatabaseOption
  * @throws any error that isn't the engine's, as it is
  */
 export function unavailableOf(error: unknown, file: string): UnavailableError {
+  if (error instanceof FilesGoneError) return new UnavailableError(`${file}: ${error.message}`, { cause: error, told: error.message });
   if (!(error instanceof Sqlite.SqliteError)) throw error;
   const told = TOLD.find(([code]) => code.test(error.code))?.[1];
   if (told === undefined) throw error;
+  // Of a file system that takes no more files SQLite says that it can't open one.
+  const lacks = /^SQLITE_(FULL|CANTOPEN|IOERR)/.test(error.code) ? noInodes(dirname(file)) : undefined;
+  if (lacks !== undefined) return new UnavailableError(`${file}: ${error.message}; ${lacks}`, { told: 'no inodes are free on its disk', cause: Object.assign(new Error(error.message, { cause: error }), { code: 'ENOSPC' }) });
   return new UnavailableError(`${file}: ${error.message} (${error.code})`, { cause: error, told });
 }
 
@@ -124,22 +134,41 @@ export function forgetPages(database: Database, error: unknown): void {
   }
 }
 
+/** What went wrong on another thread: the message, and the engine's code where the engine said so. */
+export interface ThreadFault {
+  readonly message: string;
+  readonly code?: string;
+}
+
+/** The error that a thread told of, as it would have been thrown on this one. */
+export function errorOfFault({ message, code }: ThreadFault, file: string): Error {
+  if (code === undefined) return new Error(message);
+  try {
+    return unavailableOf(code === FilesGoneError.code ? new FilesGoneError(message) : new Sqlite.SqliteError(message, code), file);
+  } catch (error) {
+    return error as Error;
+  }
+}
+
 /** Whether it says that the file is no SQLite file of ours, or a damaged one. */
 export function isDamage(error: SqliteError): boolean {
   return /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
-/** SQLite would give a new file the umask's mode; its -wal and -shm take the mode of the file. */
+/** SQLite would give a new file the umask's mode; its -wal and -shm take the mode of the file, and its owner where root makes them. */
 function makeFile(file: string): void {
   try {
-    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-    if (statSync(file, { throwIfNoEntry: false }) === undefined) closeSync(openSync(file, 'wx', 0o600));
+    makeFolder(dirname(file));
+    if (statSync(file, { throwIfNoEntry: false }) === undefined) {
+      closeSync(openSync(file, 'wx', 0o600));
+      keepOwner(file);
+    }
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException;
     // Another process was quicker.
     if (code === 'EEXIST' && syscall === 'open') return;
-    if (code === 'ENOSPC' || code === 'EDQUOT') throw new UnavailableError(`${file} can't be made: ${code}`, { cause: error });
-    throw new DataFileError(file, `can't be made (${code})`, 'check that its folder can be made and that this user may write there', { cause: error });
+    if (code === 'ENOSPC' || code === 'EDQUOT') throw new UnavailableError(`${file} can't be made (${code}): ${exhausted(dirname(file)) ?? 'no room is left'}`, { cause: error });
+    throw new DataFileError(file, `can't be made (${code})`, exhausted(dirname(file)) ?? 'check that its folder can be made and that this user may write there', { cause: error });
   }
 }
 

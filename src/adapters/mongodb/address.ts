@@ -2,7 +2,7 @@
 import { MongoClient, MongoCompatibilityError, MongoServerError, MongoServerSelectionError } from 'mongodb';
 import type { MongoClientOptions } from 'mongodb';
 import { UnavailableError } from '../../ports/unavailable.js';
-import { EngineError } from '../engineError.js';
+import { EngineError, NoAnswerError } from '../engineError.js';
 
 /** The setting that names the server. */
 const SETTING = 'MONGODB_URL';
@@ -52,18 +52,18 @@ export function addressOf(url: string): Address {
 /** Why the server can't be used, when it was asked for the first time. */
 export function engineErrorOf(error: unknown): unknown {
   const cause = error instanceof UnavailableError ? error.cause : error;
-  if (cause instanceof MongoServerSelectionError) return new EngineError(SETTING, selectionFault(cause), cause);
-  if (!(cause instanceof MongoServerError)) return error instanceof UnavailableError ? new EngineError(SETTING, error.message, error) : error;
+  if (cause instanceof MongoServerSelectionError) return selectionFault(cause);
+  if (!(cause instanceof MongoServerError)) return error instanceof UnavailableError ? new NoAnswerError(SETTING, error.message, error) : error;
   if (cause.code === AUTHENTICATION_FAILED) return new EngineError(SETTING, `the credentials are refused: ${cause.message}`, cause);
   if (cause.code === UNAUTHORIZED) return new EngineError(SETTING, `its user may not read and write the database: ${cause.message}`, cause);
   return new EngineError(SETTING, cause.message, cause);
 }
 
-function selectionFault(error: MongoServerSelectionError): string {
+function selectionFault(error: MongoServerSelectionError): EngineError {
   const { servers } = error.reason as { readonly servers?: ReadonlyMap<string, { readonly error?: Error | null }> };
   const all = [...(servers ?? [])];
   const faults = all.map(([, server]) => server.error).filter((fault) => fault instanceof Error);
   const tooOld = faults.find((fault) => fault instanceof MongoCompatibilityError);
-  if (tooOld !== undefined) return `the server's version does not fit, MongoDB 7.0 or later does: ${tooOld.message}`;
-  return `no MongoDB answers at ${all.map(([host]) => host).join(', ')}: ${error.message}`;
+  if (tooOld !== undefined) return new EngineError(SETTING, `the server's version does not fit, MongoDB 7.0 or later does: ${tooOld.message}`, error);
+  return new NoAnswerError(SETTING, `no MongoDB answers at ${all.map(([host]) => host).join(', ')}: ${error.message}`, error);
 }

@@ -1,6 +1,6 @@
 /** The connection to what stands at NATS_URL, and what is wrong with it in words for who set it. */
 import { connect, type NatsConnection, NatsError } from 'nats';
-import { EngineError } from '../engineError.js';
+import { EngineError, NoAnswerError } from '../engineError.js';
 
 const SETTING = 'NATS_URL';
 /** The oldest server that is tested against. Before 2.2 there are no headers, and nobody says that nobody answers. */
@@ -30,7 +30,7 @@ export async function connected(url: string): Promise<NatsConnection> {
       timeout: 5_000,
     });
   } catch (error) {
-    throw new EngineError(SETTING, faultOf(error), error);
+    throw faultOf(error);
   }
   const version = connection.info?.version ?? '';
   if (!isOld(version)) return connection;
@@ -38,11 +38,11 @@ export async function connected(url: string): Promise<NatsConnection> {
   throw new EngineError(SETTING, `NATS ${version} is too old: use ${LEAST_VERSION.join('.')} or later`);
 }
 
-function faultOf(error: unknown): string {
+function faultOf(error: unknown): EngineError {
   const code = error instanceof NatsError ? error.code : '';
-  if (code === 'AUTHORIZATION_VIOLATION') return 'the credentials are refused: check user and password, or the token, in the first address';
-  if (code === 'SERVER_OPT_NA') return 'the server has no TLS: begin the address with nats://, or give the server a certificate';
-  return 'no NATS server answers there: check the address, whether the server runs, and whether it has TLS (then it begins with tls://)';
+  if (code === 'AUTHORIZATION_VIOLATION') return new EngineError(SETTING, 'the credentials are refused: check user and password, or the token, in the first address', error);
+  if (code === 'SERVER_OPT_NA') return new EngineError(SETTING, 'the server has no TLS: begin the address with nats://, or give the server a certificate', error);
+  return new NoAnswerError(SETTING, 'no NATS server answers there: check the address, whether the server runs, and whether it has TLS (then it begins with tls://)', error);
 }
 
 function isOld(version: string): boolean {

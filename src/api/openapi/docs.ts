@@ -69,10 +69,10 @@ export function docs(document: object): Middleware {
   };
 }
 
-/** Reads the file when it is first asked for; one that can't be read is tried again. */
+/** Reads the file now: the program's own files may be replaced while it runs. One that can't be read is tried again when it is asked for. */
 function readOnce(file: string): () => Promise<Buffer> {
   let reading: Promise<Buffer> | undefined;
-  return async () => {
+  const content = async (): Promise<Buffer> => {
     reading ??= readFile(file);
     try {
       return await reading;
@@ -81,6 +81,8 @@ function readOnce(file: string): () => Promise<Buffer> {
       throw error;
     }
   };
+  content().catch(() => undefined);
+  return content;
 }
 
 function text(content: string, type: string): Served {

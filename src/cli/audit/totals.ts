@@ -54,7 +54,7 @@ async function runTotals(terminal: Terminal, flags: TotalsFlags): Promise<void> 
     if (check === undefined) return;
     if (flags.json !== true) await writeLines(terminal.stderr, inWords(check));
     if (!check.agree) throw new CommandFailure(`log and streams disagree: ${check.differences_found} differences, ${check.faults_found} faults; look at each with gift history`);
-  });
+  }, { onlyReads: true });
 }
 
 async function made(

@@ -26,7 +26,7 @@ Example:
       const { found, settled } = await withStores(terminal, async ({ events, models }) => {
         const work = await findParked({ events, parked: models.parked, gifts: knownInLog(events, models, terminal.signal).gifts }, id);
         return { found: work, settled: await isSettled(events, work) };
-      }).catch(toldRefusal);
+      }, { onlyReads: true }).catch(toldRefusal);
       const view = parkedView(parkedEntry(found.id, found.history));
       const events = found.history.map((event) => eventView(event, { personal: false }));
       await writeLines(terminal.stdout, json === true ? [jsonLine({ ...view, settled, events })] : inWords(view, settled, events));

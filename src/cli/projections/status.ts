@@ -24,7 +24,7 @@ Example:
       await withStores(terminal, async ({ events, store, open }) => {
         const found = await open.add(standings({ events, store, projections: PROJECTIONS }), (one) => one.close()).look();
         await writeLines(terminal.stdout, json === true ? found.map(jsonLine) : wordsOf(found));
-      });
+      }, { onlyReads: true });
     });
 }
 

@@ -9,6 +9,7 @@ import * as assert from 'uvu/assert';
 import { moveNow } from '../../../src/adapters/embedded/checkpoint.js';
 import { type Checkpointer, checkpointer } from '../../../src/adapters/embedded/checkpointer.js';
 import { Sqlite } from '../../../src/adapters/embedded/driver.js';
+import { threadData } from '../../../src/adapters/embedded/thread.js';
 import { until } from '../../support/until.js';
 
 const test = suite<{ dir: string; file: string; database: Database; checkpoints: Checkpointer }>('Moving a WAL into its file');
@@ -22,7 +23,7 @@ test.before.each((context) => {
   context.database.pragma('journal_mode = WAL');
   context.database.pragma('wal_autocheckpoint = 0');
   context.database.exec('CREATE TABLE things (text TEXT)');
-  context.checkpoints = checkpointer(context.database, context.file);
+  context.checkpoints = checkpointer(context.database, threadData(context.file));
 });
 test.after.each(async ({ dir, database, checkpoints }) => {
   await checkpoints.close();
@@ -66,7 +67,7 @@ test('a thread that dies is told of and started again', async ({ dir, file, data
   const warned: string[] = [];
   const hear = ({ message }: Error): void => void warned.push(message);
   process.on('warning', hear);
-  const mortal = checkpointer(database, file, new URL(`data:text/javascript,${encodeURIComponent(script)}`));
+  const mortal = checkpointer(database, threadData(file), new URL(`data:text/javascript,${encodeURIComponent(script)}`));
   await until(() => {
     mortal.begin();
     return readFileSync(deaths, 'utf8').length >= 2;
@@ -98,7 +99,7 @@ test('it ends once it has moved what was asked for', async ({ dir }) => {
   database.pragma('journal_mode = WAL');
   database.exec('CREATE TABLE things (text TEXT)');
   write(database, 100);
-  const checkpoints = checkpointer(database, file);
+  const checkpoints = checkpointer(database, threadData(file));
   checkpoints.begin();
   await checkpoints.close();
   assert.ok(statSync(file).size >= 100 * PAGE);

@@ -6,6 +6,7 @@ import { chmodSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { slices } from '../../../async/slices.js';
+import { keepOwner } from '../../../keepOwner.js';
 import type { Bus } from '../../../ports/bus.js';
 import { type Connection, openConnection } from './connection.js';
 import type { Frame } from './frames.js';
@@ -169,6 +170,7 @@ function listen(path: string, welcome: (socket: Socket) => void): Promise<Server
       server.off('error', reject);
       try {
         chmodSync(path, 0o600);
+        keepOwner(path);
         resolve(server);
       } catch (error) {
         // Somebody has taken it away in this very moment.

@@ -3,9 +3,13 @@
  * file: the operating system frees its lock with the process), so only one process at a time ever removes or binds the socket, and a stale one is taken over safely.
  */
 import { createHash } from 'node:crypto';
-import { chmodSync, lstatSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, lstatSync, mkdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
+import { exhausted } from '../../../folderTrouble.js';
+import { keepOwner } from '../../../keepOwner.js';
+import { makeFolder } from '../../../makeFolder.js';
+import { EngineError } from '../../engineError.js';
 import { Sqlite } from '../driver.js';
 import { type FileLock, openFileLock } from '../fileLock.js';
 import { DataFileError, isDamage, unavailableOf } from '../sqlite.js';
@@ -19,7 +23,7 @@ export interface Place {
   claim(): boolean;
   /** Gives the claim up. */
   release(): void;
-  /** For the hub: where to bind, with anything left by an earlier hub removed. @throws DataFileError when something else than a socket stands there. */
+  /** For the hub: where to bind, with anything left by an earlier hub removed. @throws DataFileError when something else than a socket stands there; EngineError when there is no place with a short path */
   prepare(): string;
   /** For the others: where the hub is, or was. */
   address(): string;
@@ -30,7 +34,9 @@ export interface Place {
 export function openPlace(dir: string): Place {
   const file = join(dir, 'bus.lock');
   const lock = openLock(dir, file);
-  const near = join(resolve(dir), 'bus.sock');
+  // Links followed: whichever path leads to the folder, all meet at one place.
+  const folder = realpathSync(dir);
+  const near = join(folder, 'bus.sock');
   const record = join(dir, 'bus.path');
 
   return {
@@ -50,8 +56,9 @@ export function openPlace(dir: string): Place {
         rmSync(record, { force: true });
         return cleared(near);
       }
-      const far = join(privateFolder(resolve(dir)), 'bus.sock');
+      const far = join(shortFolder(folder), 'bus.sock');
       writeFileSync(record, far, { mode: 0o600 });
+      keepOwner(record);
       return cleared(far);
     },
 
@@ -70,10 +77,10 @@ export function openPlace(dir: string): Place {
 
 function openLock(dir: string, file: string): FileLock {
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    makeFolder(dir);
     return openFileLock(file);
   } catch (error) {
-    throw new DataFileError(file, `can't be made (${(error as Error).message})`, 'check that the folder exists and that this user may write there', { cause: error });
+    throw new DataFileError(file, `can't be made (${(error as Error).message})`, exhausted(dir) ?? 'check that the folder exists and that this user may write there', { cause: error });
   }
 }
 
@@ -85,12 +92,31 @@ function cleared(path: string): string {
   return path;
 }
 
-/** A folder under the temporary one that nobody else can have put there or look into. */
-function privateFolder(dir: string): string {
+/** A folder with a short path for the socket of a data folder: below TMPDIR, or where that is no better, below /tmp. @throws EngineError where there can be none */
+function shortFolder(dir: string): string {
   // Not `userInfo`, which fails for a user without a name.
   const uid = process.getuid?.() ?? -1;
-  const folder = join(tmpdir(), `gift-${createHash('sha256').update(dir).digest('hex').slice(0, 16)}-${uid}`);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const name = `gift-${createHash('sha256').update(dir).digest('hex').slice(0, 16)}-${uid}`;
+  const faults: string[] = [];
+  for (const base of new Set([tmpdir(), '/tmp'])) {
+    const folder = join(base, name);
+    try {
+      if (Buffer.byteLength(join(folder, 'bus.sock')) > MAX_SOCKET_PATH) throw new Error('its path is too long, too');
+      return madePrivate(folder, uid);
+    } catch (error) {
+      faults.push(`${base} (${(error as Error).message})`);
+    }
+  }
+  throw new EngineError('DATA_DIR', `the path of ${dir} is too long for a socket (${MAX_SOCKET_PATH} bytes with /bus.sock), and none can be in ${faults.join(', nor in ')}: name a folder with a shorter path, or set TMPDIR to one`);
+}
+
+/** The folder, which nobody else can have put there or look into. */
+function madePrivate(folder: string, uid: number): string {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
   const found = lstatSync(folder);
   if (!found.isDirectory() || (uid !== -1 && found.uid !== uid)) throw new DataFileError(folder, 'belongs to someone else', 'move it away');
   chmodSync(folder, 0o700);

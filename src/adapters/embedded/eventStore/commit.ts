@@ -2,6 +2,7 @@
 import type { Database } from 'better-sqlite3';
 import type { ExpectedRevision } from '../../../ports/eventStore.js';
 import { Sqlite } from '../driver.js';
+import { UNGUARDED, type WriteGuard } from '../openedFiles.js';
 import { forgetPages, isDamage, unavailableOf, VALUE } from '../sqlite.js';
 import { beginWriting, breathe, LOCK_WAIT_MS } from '../writeLock.js';
 import { sealMark } from './log.js';
@@ -51,6 +52,14 @@ export type AppendOutcome =
       readonly outcomeUnknown: boolean;
     };
 
+/** What may be other than it is. */
+export interface GroupCommitOptions {
+  /** How long the lock of the file is waited for, ms. */
+  readonly lockWaitMs?: number;
+  /** Whether what is written will be found again. */
+  readonly guard?: Pick<WriteGuard, 'refuse' | 'confirm'>;
+}
+
 /**
  * Returns the function that commits a group. It answers for every append and throws nothing: engine trouble fails the whole group (nothing
  * was written), anything else only the append that caused it.
@@ -58,9 +67,9 @@ export type AppendOutcome =
  * An append whose expectation fails is a repeat, and answered as the first time, when exactly its ids stand right after the expected revision.
  * With `'any'` its first id is looked for in the whole stream, which takes time in a long one.
  *
- * A group fails when other processes keep the file locked for `lockWaitMs`. The connection waits for no lock by itself any more.
+ * A group fails when other processes keep the file locked for `lockWaitMs`, and when the `guard` says so. The connection waits for no lock by itself any more.
  */
-export function groupCommit(database: Database, file: string, { lockWaitMs = LOCK_WAIT_MS } = {}): (appends: readonly AppendRequest[]) => AppendOutcome[] {
+export function groupCommit(database: Database, file: string, { lockWaitMs = LOCK_WAIT_MS, guard = UNGUARDED }: GroupCommitOptions = {}): (appends: readonly AppendRequest[]) => AppendOutcome[] {
   const begin = database.prepare('BEGIN IMMEDIATE');
   const commit = database.prepare('COMMIT');
   const rollback = database.prepare('ROLLBACK');
@@ -116,6 +125,7 @@ export function groupCommit(database: Database, file: string, { lockWaitMs = LOC
     // Not right after the group: nobody need wait for its answers.
     breathe(held, performance.now() - freed);
     try {
+      guard.refuse();
       beginWriting(begin, performance.now() + lockWaitMs);
       const begun = performance.now();
       if (sealed()) {
@@ -133,6 +143,7 @@ export function groupCommit(database: Database, file: string, { lockWaitMs = LOC
       commit.run();
       freed = performance.now();
       held = freed - begun;
+      guard.confirm();
       return outcomes;
     } catch (error) {
       if (database.inTransaction) rollback.run();

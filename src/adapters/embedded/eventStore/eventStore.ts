@@ -1,10 +1,12 @@
 /** The event store of one machine: a file `events.db` in the data folder, which several processes may share. */
-import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import type { EventStore, Position, RecordedEvent } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
+import { refuseUnlessInPlace } from '../openedFiles.js';
 import { openSignals } from '../signals.js';
+import { unavailableOf } from '../sqlite.js';
+import { threadData } from '../thread.js';
 import { feed } from './feed.js';
 import { gather } from './gather.js';
 import { eventLogFile, isPosition, logIdOf, numberOf, openEventLog, positionOf, refuseLostLog, sealEventLog, sealMark } from './log.js';
@@ -26,6 +28,8 @@ export interface EmbeddedEventStoreOptions {
   readonly dir: string;
   /** Another thread of this process has the log open, and keeps it open for longer: see `DatabaseOptions.openElsewhere`. */
   readonly openElsewhere?: boolean;
+  /** Threads are started with the store, not when each is first needed: the program's own files may be replaced while a service runs. Default false. */
+  readonly longLived?: boolean;
 }
 
 /**
@@ -33,19 +37,19 @@ export interface EmbeddedEventStoreOptions {
  * made on this thread, in slices of a few ms.
  * @throws DataFileError when the file is not a whole event log of this program, when it is gone while read models of one are there, or the folder can't be used; UnavailableError when the disk is full.
  */
-export async function openEmbeddedEventStore({ dir, openElsewhere = false }: EmbeddedEventStoreOptions): Promise<EventStore> {
+export async function openEmbeddedEventStore({ dir, openElsewhere = false, longLived = false }: EmbeddedEventStoreOptions): Promise<EventStore> {
   const file = eventLogFile(resolve(dir));
   // It would look at files that are open.
   if (!openElsewhere) refuseLostLog(file);
   const database = openEventLog(file, { readonly: true, openElsewhere });
   database.pragma(`cache_size = -${CACHE_KIB}`);
   const logId = openedLogId(database, file);
-  const opened = statSync(file).ino;
+  const data = threadData(file, longLived);
   const reader = eventReader(database, file);
   const sealed = sealMark(database);
   const tail = watchTail(() => reader.end());
   const recent = recentEvents();
-  const writer = openEventWriter({ file, onStored: recent.add, onGrown: tail.grew });
+  const writer = openEventWriter({ data, onStored: recent.add, onGrown: tail.grew });
   const signals = openSignals(dir, ({ kind }) => {
     if (kind === 'wanted') tail.look();
   });
@@ -150,10 +154,15 @@ export async function openEmbeddedEventStore({ dir, openElsewhere = false }: Emb
     },
 
     async ping() {
+      await writer.loaded;
       refuseWhenClosed();
       reader.end();
-      // What is appended to a file that has lost its name is gone at the next start.
-      if (statSync(file, { throwIfNoEntry: false })?.ino !== opened) throw new UnavailableError(`${file} is not the file that was opened: it was removed or replaced`, { told: 'its file was removed or replaced: what is appended is lost at the next start' });
+      try {
+        refuseUnlessInPlace(file, data.opened);
+      } catch (error) {
+        throw unavailableOf(error, file);
+      }
+      writer.ping();
     },
 
     async close() {

@@ -3,6 +3,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { moveNow } from '../checkpoint.js';
 import { checkpointer } from '../checkpointer.js';
+import { guardWrites } from '../openedFiles.js';
 import type { ThreadData } from '../thread.js';
 import type { AppendOutcome, AppendRequest } from './commit.js';
 import { GROUP, groupCommit, sizeOf } from './commit.js';
@@ -11,8 +12,8 @@ import { openEventLog } from './log.js';
 /** Appends, or the wish that the thread ends once all before it are answered. */
 export type WriterMessage = readonly AppendRequest[] | 'close';
 
-/** The answers to one group, in one message. */
-export type WriterAnswer = readonly AppendOutcome[];
+/** `ready` once, then the answers to one group, in one message. */
+export type WriterAnswer = 'ready' | readonly AppendOutcome[];
 
 /** The WAL is moved into the file after about so many pages. Pages of many streams are touched at random, the inner pages of the index again and again: rarely, then each of these is moved once. */
 const PAGES = 4_000;
@@ -21,7 +22,8 @@ const MOST_PAGES = 10_000;
 const PAGE_BYTES = 4_096;
 const INNER_PAGES = 4;
 
-function serve(port: MessagePort, { file }: ThreadData): void {
+function serve(port: MessagePort, data: ThreadData): void {
+  const { file, opened } = data;
   const database = openEventLog(file, { openElsewhere: true });
   // Room for the inner pages of its index. A wider cache costs more than it saves: where index pages were split, SQLite walks all that are kept, at the commit that everybody waits for.
   database.pragma('cache_size = -4000');
@@ -29,11 +31,13 @@ function serve(port: MessagePort, { file }: ThreadData): void {
   database.pragma('cache_spill = OFF');
   database.pragma(`wal_autocheckpoint = ${MOST_PAGES}`);
   database.pragma('journal_size_limit = 67108864');
-  const commitGroup = groupCommit(database, file);
-  const checkpoints = checkpointer(database, file);
+  const guard = guardWrites(database, file, opened);
+  const commitGroup = groupCommit(database, file, { guard });
+  const checkpoints = checkpointer(database, data);
   let written = 0;
 
   async function close(): Promise<void> {
+    guard.close();
     await checkpoints.close();
     // Without waiting for readers: what they hold back, the last connection to the file does.
     moveNow(database);
@@ -63,6 +67,7 @@ function serve(port: MessagePort, { file }: ThreadData): void {
       checkpoints.begin();
     }
   });
+  void checkpoints.loaded.then(() => port.postMessage('ready' satisfies WriterAnswer));
 }
 
 /** About how many pages a group writes: one of the index for each append, since streams stand there at random; the events; and the inner pages. */

@@ -1,12 +1,15 @@
 /** A new event log is made beside its place and put there whole, so that nobody ever finds half of one. */
-import { existsSync, linkSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { linkFile } from '../../../folderTrouble.js';
+import { keepOwner } from '../../../keepOwner.js';
 import { syncFolder } from '../../../syncFolder.js';
 import { eventLogFile } from './log.js';
 
 /** A folder within a data folder (on its disk) for a log in the making; `remove` takes it away with whatever it holds. */
 export function prepareEventLog(dataDir: string): { readonly dir: string; remove(): void } {
   const dir = mkdtempSync(join(dataDir, 'restoring-'));
+  keepOwner(dir);
   return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
 }
 
@@ -18,6 +21,6 @@ export function placeEventLog(dir: string, dataDir: string): void {
   const made = eventLogFile(dir);
   // Whoever closed it last has brought everything into the file itself.
   if (existsSync(`${made}-wal`) && statSync(`${made}-wal`).size > 0) throw new Error(`${made} is still in use`);
-  linkSync(made, eventLogFile(dataDir));
+  linkFile(made, eventLogFile(dataDir));
   syncFolder(dataDir);
 }

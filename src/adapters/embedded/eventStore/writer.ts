@@ -3,9 +3,8 @@ import { Worker } from 'node:worker_threads';
 import type { Appended, ExpectedRevision, NewEvent, StreamAppend } from '../../../ports/eventStore.js';
 import { ConflictError, EventTooLargeError, LogSealedError, MAX_APPEND_BYTES } from '../../../ports/eventStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
-import { Sqlite } from '../driver.js';
-import { unavailableOf } from '../sqlite.js';
-import { type ThreadData, endThread } from '../thread.js';
+import { errorOfFault } from '../sqlite.js';
+import { type ThreadData, endThread, loaded } from '../thread.js';
 import type { AppendOutcome, AppendRequest } from './commit.js';
 import { GROUP, sizeOf } from './commit.js';
 import type { WriterAnswer, WriterMessage } from './eventStoreWorker.js';
@@ -18,14 +17,18 @@ export interface EventWriter {
   append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
   /** As `EventStore.appendInOrder`. */
   appendInOrder(appends: readonly StreamAppend[]): Promise<void>;
+  /** Resolves when the thread has loaded everything, where it is started at once. */
+  readonly loaded: Promise<void>;
+  /** Whether there is a thread that writes, or one can be had. Starts another where one has died. @throws UnavailableError until that one works */
+  ping(): void;
   /** Resolves when everything appended before is answered and the thread has ended; nothing may be appended any more. */
   close(): Promise<void>;
 }
 
 /** What the writer is given. */
 export interface EventWriterOptions {
-  /** The event log; a connection of this thread must have it open all the while. */
-  readonly file: string;
+  /** What the thread is started with. A connection of this thread must have the event log open all the while. */
+  readonly data: ThreadData;
   /** Called with each append that was stored, in log order, before anybody learns of it. */
   readonly onStored: (append: StoredAppend) => void;
   /** Called with the number of the last position of each group that was stored. */
@@ -48,19 +51,25 @@ interface Pending {
   readonly reject: (error: unknown) => void;
 }
 
-/** Starts no thread before the first append: a process that only reads has none. A thread that dies is started again by the next append. */
-export function openEventWriter({ file, onStored, onGrown, script = new URL('./eventStoreWorker.js', import.meta.url) }: EventWriterOptions): EventWriter {
+/** Starts no thread before the first append, unless the process is long-lived: one that only reads has none. A thread that dies is started again by the next append, or `ping`. */
+export function openEventWriter({ data, onStored, onGrown, script = new URL('./eventStoreWorker.js', import.meta.url) }: EventWriterOptions): EventWriter {
+  const { file } = data;
   const pending = new Map<number, Pending>();
   let sequence = 0;
   let gathered: AppendRequest[] = [];
   let gatheredSize = 0;
   let worker: Worker | undefined;
   let closing = false;
+  /** Why there is no writer, until there is one again. */
+  let failure: UnavailableError | undefined;
 
   function start(): Worker {
-    const started = new Worker(script, { workerData: { file } satisfies ThreadData });
+    const started = new Worker(script, { workerData: data });
     let cause: Error | undefined;
-    started.on('message', answer);
+    started.on('message', (message: WriterAnswer) => {
+      failure = undefined;
+      if (message !== 'ready') answer(message);
+    });
     started.on('error', (error: Error) => {
       cause = error;
     });
@@ -69,13 +78,16 @@ export function openEventWriter({ file, onStored, onGrown, script = new URL('./e
       gathered = [];
       gatheredSize = 0;
       const ended = `the writer of ${file} ended (${cause?.message ?? 'without an error'})`;
-      for (const { reject } of pending.values()) reject(new UnavailableError(ended, { outcomeUnknown: true, cause }));
+      failure = new UnavailableError(ended, { outcomeUnknown: true, cause, told: 'the thread that writes it has ended' });
+      for (const { reject } of pending.values()) reject(failure);
       pending.clear();
     });
+    // It alone must not keep the process alive; an append under way must.
+    started.unref();
     return started;
   }
 
-  function answer(outcomes: WriterAnswer): void {
+  function answer(outcomes: readonly AppendOutcome[]): void {
     let last = 0;
     for (const outcome of outcomes) {
       const { stream, expected, fields, resolve, reject } = pending.get(outcome.sequence)!;
@@ -118,7 +130,14 @@ export function openEventWriter({ file, onStored, onGrown, script = new URL('./e
     });
   }
 
+  if (data.longLived) worker = start();
   return {
+    loaded: loaded(worker, true).then(() => settled([])),
+    ping() {
+      if (failure === undefined) return;
+      worker ??= start();
+      throw failure;
+    },
     async append(stream, events, expected) {
       const stored = gather(stream, events, expected);
       // Nothing is at the writer but what it has answered.
@@ -163,12 +182,8 @@ function fieldsOf(events: readonly NewEvent[]): string[] {
 }
 
 /** The error as it would have been thrown on this thread. */
-function failureOf({ message, code, outcomeUnknown }: AppendOutcome & { kind: 'failed' }, file: string): unknown {
-  if (code === undefined) return new Error(message);
-  try {
-    const unavailable = unavailableOf(new Sqlite.SqliteError(message, code), file);
-    return outcomeUnknown ? new UnavailableError(unavailable.message, { outcomeUnknown, cause: unavailable.cause, ...(unavailable.told === undefined ? {} : { told: unavailable.told }) }) : unavailable;
-  } catch (error) {
-    return error;
-  }
+function failureOf(failed: AppendOutcome & { kind: 'failed' }, file: string): Error {
+  const error = errorOfFault(failed, file);
+  if (!(error instanceof UnavailableError) || !failed.outcomeUnknown) return error;
+  return new UnavailableError(error.message, { outcomeUnknown: true, cause: error.cause, ...(error.told === undefined ? {} : { told: error.told }) });
 }

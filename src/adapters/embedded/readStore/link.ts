@@ -1,8 +1,9 @@
 /** The side of the writer that asks: gathers what is asked within a turn of the event loop into one message, and hands back the answers. */
 import type { Worker } from 'node:worker_threads';
 import { UnavailableError } from '../../../ports/unavailable.js';
-import { endThread } from '../thread.js';
-import type { Answer, Fault, Numbered, ToWriter, WriterRequest } from './messages.js';
+import { endThread, loaded } from '../thread.js';
+import type { ThreadFault } from '../sqlite.js';
+import type { Answer, FromWriter, Numbered, ToWriter, WriterRequest } from './messages.js';
 
 /** The writer as the thread that has opened the store sees it. */
 export interface WriterLink {
@@ -12,6 +13,10 @@ export interface WriterLink {
   send(request: WriterRequest): void;
   /** Resolves when everything asked so far is on its way to the writer: in the next turn of the event loop. */
   sent(): Promise<void>;
+  /** Resolves when the first writer's thread has loaded everything, or has died. */
+  readonly loaded: Promise<void>;
+  /** Whether there is a writer. Starts another where one has died. @throws UnavailableError until that one works */
+  ping(): void;
   /** How many writers have died: what was asked of one, and is not answered, no other does. */
   deaths(): number;
   /** Lets the writer finish what was asked, and ends its thread. */
@@ -27,7 +32,7 @@ interface Pending {
  * Starts the writer's thread, and another should it ever die; what it had not answered then fails with an unknown outcome.
  * `errorOf` says what a fault means. `answering` is called before anybody learns of what the writer answered.
  */
-export function openLink(start: () => Worker, errorOf: (fault: Fault) => Error, answering: () => void): WriterLink {
+export function openLink(start: () => Worker, errorOf: (fault: ThreadFault) => Error, answering: () => void): WriterLink {
   const pending = new Map<number, Pending>();
   let outbox: Numbered[] = [];
   let flushing: Promise<void> | undefined;
@@ -35,19 +40,24 @@ export function openLink(start: () => Worker, errorOf: (fault: Fault) => Error, 
   let worker: Worker | undefined;
   let closed = false;
   let deaths = 0;
+  /** Why there is no writer, until there is one again. */
+  let failure: UnavailableError | undefined;
 
   function running(): Worker {
     if (worker !== undefined) return worker;
     const started = start();
     let cause: unknown;
-    started.on('message', (answers: readonly Answer[]) => settle(answers));
+    started.on('message', (message: FromWriter) => {
+      failure = undefined;
+      if (message !== 'ready') settle(message);
+    });
     started.on('error', (error: unknown) => {
       cause = error;
     });
     started.on('exit', () => {
       if (worker === started) worker = undefined;
-      const error = new UnavailableError('the read store: its writer ended', { outcomeUnknown: true, cause });
-      for (const { reject } of pending.values()) reject(error);
+      failure = new UnavailableError('the read store: its writer ended', { outcomeUnknown: true, cause, told: 'the thread that writes it has ended' });
+      for (const { reject } of pending.values()) reject(failure);
       pending.clear();
       // It has just failed, so nobody is to do it any more.
       outbox = [];
@@ -90,7 +100,7 @@ export function openLink(start: () => Worker, errorOf: (fault: Fault) => Error, 
     void sent();
   }
 
-  running();
+  const hasLoaded = loaded(running(), true);
   return {
     call<R>(request: WriterRequest) {
       return new Promise<R>((resolve, reject) => {
@@ -103,6 +113,12 @@ export function openLink(start: () => Worker, errorOf: (fault: Fault) => Error, 
       send(0, request);
     },
     sent,
+    loaded: hasLoaded,
+    ping() {
+      if (failure === undefined) return;
+      running();
+      throw failure;
+    },
     deaths: () => deaths,
     async close() {
       closed = true;

@@ -4,7 +4,7 @@
  */
 import type { Worker } from 'node:worker_threads';
 import type { CollectionSpec, StoredDocument } from '../../../ports/readStore.js';
-import { endThread } from '../thread.js';
+import { endThread, loaded } from '../thread.js';
 import { type Layout, layoutOf } from './layout.js';
 import type { Memory } from './memory.js';
 import type { FromLookupThread, ToLookupThread } from './messages.js';
@@ -14,6 +14,8 @@ import { documentOf } from './reader.js';
 export interface Lookups {
   /** The document, or `undefined`; throws what `read` does. */
   get(collection: CollectionSpec, id: string): Promise<StoredDocument | undefined>;
+  /** Resolves when the thread has loaded everything, where it is started at once. */
+  readonly loaded: Promise<void>;
   /** Ends the thread; what it was asked is answered before. From now on everything is read on this one. */
   close(): Promise<void>;
 }
@@ -26,6 +28,8 @@ export interface LookupsOptions {
   readonly memory: () => Memory;
   /** Starts the thread; `undefined`: there is no processor for one. What one that dies was asked is read here. */
   readonly start: (() => Worker) | undefined;
+  /** Whether the thread is started now, not when there is much to look up for the first time. Default false. */
+  readonly longLived?: boolean;
   /** Told what the thread died of. Everything can be read here, more slowly: what ails the file shows there. */
   readonly onDeath: (error: Error) => void;
   /** From one start of the thread to the next, in ms, at least; default 5,000. */
@@ -62,8 +66,8 @@ const UNDER_WAY = 8;
 /** See `LookupsOptions.restartMs`. */
 const RESTART_MS = 5_000;
 
-/** Starts no thread before there is much to look up. */
-export function openLookups({ read, memory, start, onDeath, restartMs = RESTART_MS }: LookupsOptions): Lookups {
+/** Starts no thread before there is much to look up, unless it is to be there from the beginning. */
+export function openLookups({ read, memory, start, longLived = false, onDeath, restartMs = RESTART_MS }: LookupsOptions): Lookups {
   let waiting: Lookup[] = [];
   let scheduled = false;
   let thread: Thread | undefined;
@@ -176,7 +180,9 @@ export function openLookups({ read, memory, start, onDeath, restartMs = RESTART_
     }
   }
 
+  if (longLived) startThread();
   return {
+    loaded: loaded(thread?.worker),
     get: (collection, id) =>
       new Promise((resolve, reject) => {
         waiting.push({ layout: layoutOf(collection), id, resolve, reject });

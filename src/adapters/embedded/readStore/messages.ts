@@ -1,5 +1,6 @@
 /** What the thread that has opened the store asks of the writer's thread and of the one that looks documents up, and how they answer. Everything is plain data. */
 import type { Checkpoint, Scalar } from '../../../ports/readStore.js';
+import type { ThreadFault } from '../sqlite.js';
 import type { Layout } from './layout.js';
 
 /** A batch with its bodies as JSON. */
@@ -53,18 +54,15 @@ export interface Numbered {
 /** A message to the writer's thread. After `close` nothing more is sent; it finishes what was asked and ends. */
 export type ToWriter = readonly Numbered[] | 'close';
 
-/** What went wrong: `code` where the engine said so. */
-export interface Fault {
-  readonly message: string;
-  readonly code?: string;
-}
-
 /** The answer to a request: its value, or why there is none. */
 export interface Answer {
   readonly id: number;
   readonly value?: unknown;
-  readonly fault?: Fault;
+  readonly fault?: ThreadFault;
 }
+
+/** What the writer's thread says: `ready` once, then answers. */
+export type FromWriter = 'ready' | readonly Answer[];
 
 /** Ids to look up, of one table after another; after `close` the thread ends. */
 export type ToLookupThread = readonly { readonly table: string; readonly ids: readonly string[] }[] | 'close';

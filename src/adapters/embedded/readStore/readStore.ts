@@ -6,16 +6,15 @@ import type { Logger } from 'pino';
 import type { Position } from '../../../ports/eventStore.js';
 import type { Body, CollectionSpec, Query, ReadStore, StoredDocument } from '../../../ports/readStore.js';
 import { UnavailableError } from '../../../ports/unavailable.js';
-import { Sqlite } from '../driver.js';
+import { refuseUnlessInPlace } from '../openedFiles.js';
 import { openSignals } from '../signals.js';
-import { forgetPages, unavailableOf } from '../sqlite.js';
-import type { ThreadData } from '../thread.js';
+import { errorOfFault, forgetPages, unavailableOf } from '../sqlite.js';
+import { threadData } from '../thread.js';
 import { openReader, READ_STORE_FILE } from './file.js';
 import { layoutOf, versionsOf } from './layout.js';
 import { openLink } from './link.js';
 import { openLookups } from './lookups.js';
 import { createMemory } from './memory.js';
-import type { Fault } from './messages.js';
 import { createPacker, packCorrections } from './packer.js';
 import { createReader } from './reader.js';
 import { openRecords } from './records.js';
@@ -29,6 +28,8 @@ export interface EmbeddedReadStoreOptions {
   readonly dir: string;
   /** Another thread of this process has the store open, and keeps it open for longer: see `DatabaseOptions.openElsewhere`. */
   readonly openElsewhere?: boolean;
+  /** See `EmbeddedEventStoreOptions.longLived`. */
+  readonly longLived?: boolean;
   /** Told what callers do not notice. */
   readonly logger?: Logger | undefined;
 }
@@ -40,12 +41,13 @@ export interface EmbeddedReadStoreOptions {
  * @throws DataFileError when the file is foreign, damaged or newer than this program; it is left as it was.
  * @throws UnavailableError when the disk is full or the file is locked.
  */
-export async function openEmbeddedReadStore({ dir, logger, openElsewhere = false }: EmbeddedReadStoreOptions): Promise<ReadStore> {
+export async function openEmbeddedReadStore({ dir, logger, openElsewhere = false, longLived = false }: EmbeddedReadStoreOptions): Promise<ReadStore> {
   const file = resolve(dir, READ_STORE_FILE);
   const database = openReader(file, { openElsewhere });
+  const data = threadData(file, longLived);
   const snapshot = readSnapshot(database);
   // Whoever learns that something is written must find it.
-  const link = openLink(() => thread('readStoreWorker.js'), errorOf, snapshot.renew);
+  const link = openLink(() => thread('readStoreWorker.js'), (fault) => errorOfFault(fault, file), snapshot.renew);
   const packer = createPacker(link);
   const reader = createReader(database);
   const memory = createMemory();
@@ -53,6 +55,8 @@ export async function openEmbeddedReadStore({ dir, logger, openElsewhere = false
     read: (layout, id) => read(() => reader.get(layout, id)),
     memory: () => read(() => memory),
     start: availableParallelism() > 1 ? () => thread('readStoreLookupWorker.js') : undefined,
+    // Beside another thread of the process it is there to fold, which looks up few at a time.
+    longLived: longLived && !openElsewhere,
     onDeath: (err) => logger?.warn({ err }, 'the read store: the thread that looks documents up ended, they are looked up without it'),
   });
   const dataVersion = database.prepare<[], number>('PRAGMA data_version').pluck();
@@ -73,16 +77,7 @@ export async function openEmbeddedReadStore({ dir, logger, openElsewhere = false
   const records = openRecords(database, { read: readNow, change: (request) => link.call(request) });
 
   function thread(script: string): Worker {
-    return new Worker(new URL(script, import.meta.url), { workerData: { file } satisfies ThreadData });
-  }
-
-  function errorOf({ message, code }: Fault): Error {
-    if (code === undefined) return new Error(message);
-    try {
-      return unavailableOf(new Sqlite.SqliteError(message, code), file);
-    } catch (error) {
-      return error as Error;
-    }
+    return new Worker(new URL(script, import.meta.url), { workerData: data });
   }
 
   function failure(error: unknown): unknown {
@@ -183,7 +178,10 @@ export async function openEmbeddedReadStore({ dir, logger, openElsewhere = false
       return link.call<string>({ kind: 'bind', logId });
     },
     async ping() {
+      await Promise.all([link.loaded, lookups.loaded]);
       readNow(() => dataVersion.get());
+      read(() => refuseUnlessInPlace(file, data.opened));
+      link.ping();
     },
     async close() {
       waiters.close();

@@ -1,19 +1,21 @@
 /** The writer's thread. It answers in the order it commits, and ends when it is asked to close. */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { checkpointer } from '../checkpointer.js';
+import { guardWrites } from '../openedFiles.js';
 import type { ThreadData } from '../thread.js';
 import { openWriter } from './file.js';
-import type { Answer, ToWriter } from './messages.js';
-import { createWriter } from './writer.js';
+import type { FromWriter, ToWriter } from './messages.js';
+import { createWriter, type WriterPort } from './writer.js';
 
 const port = parentPort;
 if (port === null) throw new Error('readStoreWorker runs as a worker thread only');
-const { file } = workerData as ThreadData;
-const database = openWriter(file);
-const checkpoints = checkpointer(database, file);
+const data = workerData as ThreadData;
+const database = openWriter(data.file);
+const guard = guardWrites(database, data.file, data.opened);
+const checkpoints = checkpointer(database, data);
 let closing = false;
 
-const writer = createWriter(database, {
+const asked: WriterPort = {
   receive() {
     const requests = [];
     for (let received = receiveMessageOnPort(port); received !== undefined; received = receiveMessageOnPort(port)) {
@@ -21,13 +23,15 @@ const writer = createWriter(database, {
     }
     return requests;
   },
-  answer(answers: readonly Answer[]) {
-    port.postMessage(answers);
+  answer(answers) {
+    port.postMessage(answers satisfies FromWriter);
   },
   checkpoint: checkpoints.begin,
-});
+};
+const writer = createWriter(database, asked, { guard });
 
 const close = async (): Promise<void> => {
+  guard.close();
   await checkpoints.close();
   database.close();
   port.close();
@@ -37,6 +41,7 @@ port.on('message', (message: ToWriter) => {
   writer.run(accept(message));
   if (closing) void close();
 });
+void checkpoints.loaded.then(() => port.postMessage('ready' satisfies FromWriter));
 
 function accept(message: ToWriter) {
   if (message !== 'close') return message;

@@ -1,9 +1,11 @@
 /** The writer of the embedded read store: takes requests in their order and commits them in groups. Runs on a thread of its own. */
 import type { Database } from 'better-sqlite3';
 import { Sqlite } from '../driver.js';
+import { FilesGoneError, UNGUARDED, type WriteGuard } from '../openedFiles.js';
 import { beginWriting, breathe, LOCK_WAIT_MS } from '../writeLock.js';
 import { makeRoom } from './file.js';
-import type { Answer, Fault, Numbered, WriterRequest } from './messages.js';
+import type { ThreadFault } from '../sqlite.js';
+import type { Answer, Numbered, WriterRequest } from './messages.js';
 import { recordsTable } from './records.js';
 import { DOCUMENTS_CHANGED, tablesOf } from './tables.js';
 
@@ -38,11 +40,20 @@ const SMALL_GROUPS = 1_000;
 /** Expired records are looked for so often, in ms, as long as anything is written. */
 const SWEEP_MS = 10_000;
 
+/** What may be other than it is. */
+export interface WriterOptions {
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+  /** How long the lock of the file is waited for, ms. */
+  readonly lockWaitMs?: number;
+  /** Whether what is written will be found again. */
+  readonly guard?: Pick<WriteGuard, 'refuse' | 'confirm'>;
+}
+
 /**
- * A writer on this connection. `now` (milliseconds since the epoch) decides what has expired. A request fails when another process
- * keeps the file locked for `lockWaitMs`.
+ * A writer on this connection. `now` decides what has expired. A request fails when another process keeps the file locked for `lockWaitMs`, and when the `guard` says so.
  */
-export function createWriter(database: Database, port: WriterPort, { now = Date.now, lockWaitMs = LOCK_WAIT_MS } = {}): Writer {
+export function createWriter(database: Database, port: WriterPort, { now = Date.now, lockWaitMs = LOCK_WAIT_MS, guard = UNGUARDED }: WriterOptions = {}): Writer {
   const tables = tablesOf(database);
   const records = recordsTable(database);
   const begin = database.prepare('BEGIN IMMEDIATE');
@@ -58,7 +69,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
   const urgent: Numbered[] = [];
   const others: Numbered[] = [];
   /** Writes of which a part failed, and why, until their last part has come. */
-  const failed = new Map<number, Fault>();
+  const failed = new Map<number, ThreadFault>();
   let answers: Answer[] = [];
   /** Names of the collections of which the transaction under way has changed documents. */
   const changed = new Set<string>();
@@ -85,11 +96,11 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
     }
   }
 
-  function faultBefore({ request }: Numbered): Fault | undefined {
+  function faultBefore({ request }: Numbered): ThreadFault | undefined {
     return request.kind === 'write' ? failed.get(request.call) : undefined;
   }
 
-  function fail({ id, request }: Numbered, fault: Fault): void {
+  function fail({ id, request }: Numbered, fault: ThreadFault): void {
     if (request.kind === 'write') {
       if (request.last) failed.delete(request.call);
       else failed.set(request.call, fault);
@@ -171,6 +182,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
       for (const collection of changed) count.run(collection);
       if (sweepIsDue() && !records.sweep(now())) nextSweep = now() + SWEEP_MS;
       commit.run();
+      guard.confirm();
       uncheckpointed += changes;
       lastGroup = changes;
       return made;
@@ -191,6 +203,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
   function commitGroup(): void {
     const taken: Numbered[] = [];
     try {
+      guard.refuse();
       beginWriting(begin, performance.now() + lockWaitMs);
       const begun = performance.now();
       const made = transaction((into) => {
@@ -217,6 +230,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
     const doomed = faultBefore(numbered);
     if (doomed !== undefined) return fail(numbered, doomed);
     try {
+      guard.refuse();
       beginWriting(begin, until);
       answers.push(...transaction((into) => execute(numbered, into)));
     } catch (error) {
@@ -244,7 +258,7 @@ export function createWriter(database: Database, port: WriterPort, { now = Date.
   };
 }
 
-function faultOf(error: unknown): Fault {
+function faultOf(error: unknown): ThreadFault {
   const { message } = error as Error;
-  return error instanceof Sqlite.SqliteError ? { message, code: error.code } : { message };
+  return error instanceof Sqlite.SqliteError || error instanceof FilesGoneError ? { message, code: error.code } : { message };
 }

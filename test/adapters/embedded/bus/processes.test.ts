@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -148,6 +148,29 @@ test('a folder whose path is too long for a socket meets under a short one', asy
   assert.is(statSync(join(socket, '..')).mode & 0o777, 0o700);
   await Promise.all(members.map((member) => member.close()));
   rmSync(join(socket, '..'), { recursive: true });
+});
+
+test('a short link to a folder with a long path, and the folder itself, are one bus, wherever temporary files are to go', async ({ dir, open, members }) => {
+  const before = process.env['TMPDIR'];
+  const long = join(dir, 'x'.repeat(60), 'y'.repeat(60));
+  mkdirSync(long, { recursive: true });
+  symlinkSync(long, join(dir, 'link'));
+  const sockets = new Set<string>();
+  try {
+    for (const place of [before, '/proc', join(tmpdir(), 'z'.repeat(120)), '/nowhere']) {
+      if (place === undefined) delete process.env['TMPDIR'];
+      else process.env['TMPDIR'] = place;
+      const [one, two] = [await open(join(dir, 'link')), await open(long)];
+      await two.serve('who', 'who', async () => ({ by: 'two' }));
+      assert.equal(await one.request('who', {}, { timeoutMs: 5_000 }), { by: 'two' });
+      sockets.add(readFileSync(join(long, 'bus.path'), 'utf8'));
+      await Promise.all(members.splice(0).map((member) => member.close()));
+    }
+  } finally {
+    if (before === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = before;
+    for (const socket of sockets) rmSync(join(socket, '..'), { recursive: true, force: true });
+  }
 });
 
 test('files that are not the bus\'s are named and left alone', async ({ dir, open }) => {

@@ -89,7 +89,7 @@ test('a log whose file was removed or replaced while it is open is not well: wha
     await store.ping();
     const file = eventLogFile(dir);
     renameSync(file, `${file}.old`);
-    assert.match(((await failureOf(store.ping())) as Error).message, /events\.db is not the file that was opened: it was removed or replaced/);
+    assert.match(((await failureOf(store.ping())) as Error).message, /events\.db was removed or replaced under the service: writes are refused until it is started again/);
     copyFileSync(`${file}.old`, file);
     assert.instance(await failureOf(store.ping()), UnavailableError);
     rmSync(file);

@@ -15,6 +15,7 @@ import { feed } from '../../../../src/adapters/embedded/eventStore/feed.js';
 import { eventLogFile, numberOf, openEventLog, positionOf } from '../../../../src/adapters/embedded/eventStore/log.js';
 import type { EventReader, Slice } from '../../../../src/adapters/embedded/eventStore/reader.js';
 import { watchTail } from '../../../../src/adapters/embedded/eventStore/tail.js';
+import { threadData } from '../../../../src/adapters/embedded/thread.js';
 import { openEventWriter } from '../../../../src/adapters/embedded/eventStore/writer.js';
 import type { RecordedEvent } from '../../../../src/ports/eventStore.js';
 import { UnavailableError } from '../../../../src/ports/unavailable.js';
@@ -190,7 +191,7 @@ test('a thread that dies leaves its appends open; the next append starts another
     const file = eventLogFile(dir);
     const database = openEventLog(file, {});
     const script = join(dir, 'writer.mjs');
-    const writer = openEventWriter({ file, onStored: () => undefined, onGrown: () => undefined, script: pathToFileURL(script) });
+    const writer = openEventWriter({ data: threadData(file), onStored: () => undefined, onGrown: () => undefined, script: pathToFileURL(script) });
     const ends = async (): Promise<UnavailableError> => {
       const error = (await within(20_000, failureOf(writer.append('stream', [event()], 'none')))) as UnavailableError;
       assert.instance(error, UnavailableError);
@@ -221,7 +222,7 @@ test('the writer is sent the first of many appends while others are still being 
       `  parentPort.postMessage(message.map(([sequence]) => ({ sequence, kind: 'appended', revision: message.length, position: ++position })));`,
       `});`,
     ].join('\n'));
-    const writer = openEventWriter({ file, onStored: () => undefined, onGrown: () => undefined, script: pathToFileURL(script) });
+    const writer = openEventWriter({ data: threadData(file), onStored: () => undefined, onGrown: () => undefined, script: pathToFileURL(script) });
     const together = async (count: number): Promise<number[]> => {
       const appended = await Promise.all(Array.from({ length: count }, async (_, n) => writer.append(`stream-${n}`, [event()], 'none')));
       return [...new Set(appended.map(({ revision }) => revision))];
@@ -230,7 +231,7 @@ test('the writer is sent the first of many appends while others are still being 
     assert.equal(await together(16), [16]);
     assert.equal(await together(60), [16, 44], 'one part ahead: what comes while the writer is at work goes as one');
     const sizes: number[] = [];
-    const counting = openEventWriter({ file, onStored: ({ revision }) => sizes.push(revision), onGrown: () => undefined, script: pathToFileURL(script) });
+    const counting = openEventWriter({ data: threadData(file), onStored: ({ revision }) => sizes.push(revision), onGrown: () => undefined, script: pathToFileURL(script) });
     await counting.appendInOrder(Array.from({ length: 40 }, (_, n) => ({ stream: `ordered-${n}`, events: [event()], expected: 'none' as const })));
     assert.equal([...new Set(sizes)], [40]);
     await Promise.all([writer.close(), counting.close()]);
@@ -250,7 +251,7 @@ test('what waits to be sent when the thread dies is open, too, and is not sent t
       `if (existsSync(${died})) await import(${worker});`,
       `else parentPort.once('message', () => { writeFileSync(${died}, ''); process.exit(1); });`,
     ].join('\n'));
-    const writer = openEventWriter({ file, onStored: () => undefined, onGrown: () => undefined, script: pathToFileURL(script) });
+    const writer = openEventWriter({ data: threadData(file), onStored: () => undefined, onGrown: () => undefined, script: pathToFileURL(script) });
     const open: Promise<unknown>[] = [];
     let dead = false;
     while (!dead) {

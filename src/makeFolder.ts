@@ -1,0 +1,32 @@
+/** Folders that are made where there are none. */
+import { existsSync, mkdirSync, mkdtempSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { exhausted } from './folderTrouble.js';
+import { EngineError } from './adapters/engineError.js';
+
+/** Makes a folder for a short time; who has it removes it. @throws EngineError naming TMPDIR where there can be none */
+export function temporaryFolder(prefix: string): string {
+  try {
+    return mkdtempSync(join(tmpdir(), prefix));
+  } catch (error) {
+    throw new EngineError('TMPDIR', `no folder can be made in ${tmpdir()} (${(error as NodeJS.ErrnoException).code}): ${exhausted(tmpdir()) ?? 'set it to one that this user may write to'}`, error);
+  }
+}
+
+/**
+ * Makes a folder (mode 0700) and those above it, step by step: Node's own `recursive` never ends where the folder above is there and takes none, as /proc does.
+ * @returns whether it was not there. @throws the file system's errors
+ */
+export function makeFolder(folder: string): boolean {
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return false;
+    const above = dirname(folder);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || existsSync(above)) throw error;
+    makeFolder(above);
+    return makeFolder(folder);
+  }
+}

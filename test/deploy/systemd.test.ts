@@ -1,0 +1,38 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+const test = suite('the systemd unit');
+
+/** Each directive with its values, by section (systemd.syntax(7)). */
+function unit(text: string): ReadonlyMap<string, ReadonlyMap<string, readonly string[]>> {
+  const sections = new Map<string, Map<string, string[]>>();
+  let section = new Map<string, string[]>();
+  for (const line of text.split('\n').filter((one) => one !== '' && !one.startsWith('#'))) {
+    const heading = /^\[(\w+)\]$/.exec(line)?.[1];
+    if (heading !== undefined) sections.set(heading, (section = new Map()));
+    else {
+      const [, name = '', value = ''] = /^(\w+)=(.*)$/.exec(line) ?? [];
+      assert.not.equal(name, '', line);
+      section.set(name, [...(section.get(name) ?? []), value]);
+    }
+  }
+  return sections;
+}
+
+test('it starts Node with the program that this project builds, as its own user, and waits longer for its end than that takes', () => {
+  const service = unit(readFileSync(join(ROOT, 'deploy', 'gift-commerce.service'), 'utf8')).get('Service');
+  const [command = ''] = service?.get('ExecStart') ?? [];
+  const [program, ...args] = command.split(' ');
+  assert.is(program, '/usr/bin/node');
+  const script = args.find((one) => !one.startsWith('-')) ?? '';
+  assert.ok(existsSync(join(ROOT, script)), script);
+  assert.equal([service?.get('User'), service?.get('KillSignal'), service?.get('Restart')], [['gift'], ['SIGTERM'], ['always']]);
+  assert.ok(Number(service?.get('TimeoutStopSec')?.[0]) > 10);
+  assert.ok(service?.get('Environment')?.includes(`DATA_DIR=/var/lib/${service.get('StateDirectory')?.[0]}`));
+});
+
+test.run();

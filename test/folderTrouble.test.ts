@@ -1,0 +1,54 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { EngineError } from '../src/adapters/engineError.js';
+import { exhausted, linkFile } from '../src/folderTrouble.js';
+import { runs } from './support/mainProcess.js';
+import { NO_MOUNT, smallDisk } from './support/smallDisk.js';
+import { testWhere } from './support/testWhere.js';
+
+const test = suite('why nothing can be made in a folder');
+const probe = smallDisk(1, 4);
+probe?.remove();
+
+testWhere(test, probe !== undefined, NO_MOUNT, 'no inodes, however much room there is: the cause is named, by whatever step of the start meets it', async () => {
+  // The disk's own folder is one of them: after so many more files nothing can be made.
+  for (const free of [0, 1, 2, 3, 4, 5, 6, 7]) {
+    const { dir, remove } = smallDisk(8, 1 + free)!;
+    try {
+      const { code, errors } = await runs({ PORT: '0', DATA_DIR: join(dir, 'data') });
+      assert.is(code, 1, `${free} free`);
+      assert.match(errors, /no inodes are free on the file system of .* \(df -i shows it\): remove files there that nobody needs/, `${free} free: ${errors}`);
+      assert.not.match(errors, /this user may write|    at /, `${free} free`);
+    } finally {
+      remove();
+    }
+  }
+});
+
+test('a folder with room lacks nothing, and neither does one that is not there yet', () => {
+  for (const folder of [tmpdir(), join(tmpdir(), 'not', 'there')]) assert.is(exhausted(folder), undefined);
+});
+
+test('a file system without hard links is named as what it is; a name that is taken stays the system\'s word', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'gift-links-'));
+  try {
+    const [from, to] = [join(dir, 'from'), join(dir, 'to')];
+    writeFileSync(from, 'x');
+    for (const code of ['EPERM', 'ENOTSUP', 'EMLINK']) {
+      const refuse = (): never => {
+        throw Object.assign(new Error(`${code}: link`), { code });
+      };
+      assert.throws(() => linkFile(from, to, refuse), (error: Error) => error instanceof EngineError && error.message.startsWith(`DATA_DIR: the file system of ${dir} makes no hard link (${code})`));
+    }
+    linkFile(from, to);
+    assert.is(readFileSync(to, 'utf8'), 'x');
+    assert.throws(() => linkFile(from, to), /EEXIST/);
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
+
+test.run();
