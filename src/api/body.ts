@@ -1,9 +1,10 @@
 /** Reads a request's body: its type (415), its size (413), its syntax (400), in this order (decisions 1). */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parse as parseForm } from 'node:querystring';
 import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import type { Context } from 'koa';
+import { askForBody } from './askForBody.js';
 import { CallerLeftError } from './callerLeft.js';
 import { HttpError } from './errors.js';
 import { refuseMalformedParameters } from './query.js';
@@ -32,12 +33,12 @@ export interface BodyRules {
  * The parsed body; `undefined` where it is optional and absent. It may be any JSON value, with fields of any name (`__proto__` is one of its own): the schema refuses them.
  * @throws HttpError `unsupported_content_type`, `request_too_large`, `malformed_json`, `schema` (a form that is no Unicode text); CallerLeftError when it breaks off
  */
-export async function readBody({ req }: Context, rules: BodyRules): Promise<unknown> {
-  if (rules.optional && (!announcesBody(req) || (await isEmpty(req)))) return undefined;
+export async function readBody({ req, res }: Context, rules: BodyRules): Promise<unknown> {
+  if (rules.optional && (!announcesBody(req) || (await isEmpty(req, res)))) return undefined;
   const type = typeOf(req);
   if (type !== JSON_TYPE && !(rules.form && type === FORM_TYPE)) throw new HttpError('unsupported_content_type');
   const decompress = decompressorOf(req);
-  const bytes = await receive(req);
+  const bytes = await receive(req, res);
   let text: string;
   try {
     text = utf8.decode(decompress === undefined ? bytes : await decompress(bytes, { maxOutputLength: LIMIT_BYTES }));
@@ -54,9 +55,9 @@ export async function readBody({ req }: Context, rules: BodyRules): Promise<unkn
  * The body's bytes as they came, whatever they hold: what is signed must not be touched. One without a body is empty.
  * @throws HttpError `unsupported_content_type` (compressed), `request_too_large`; CallerLeftError when it breaks off
  */
-export async function readBytes({ req }: Context): Promise<Buffer> {
+export async function readBytes({ req, res }: Context): Promise<Buffer> {
   if (decompressorOf(req) !== undefined) throw new HttpError('unsupported_content_type');
-  return receive(req);
+  return receive(req, res);
 }
 
 /** Whether the request announces a body (RFC 9112 6.3). */
@@ -66,8 +67,9 @@ function announcesBody({ headers }: IncomingMessage): boolean {
 }
 
 /** Whether a body without a length turns out to have no bytes. What has come stays to be read. @throws CallerLeftError when it breaks off */
-async function isEmpty(request: IncomingMessage): Promise<boolean> {
+async function isEmpty(request: IncomingMessage, response: ServerResponse): Promise<boolean> {
   if (request.headers['content-length'] !== undefined) return false;
+  askForBody(request, response);
   return new Promise((resolve, reject) => {
     const look = (): void => {
       const first = request.read() as Buffer | null;
@@ -107,8 +109,9 @@ function decompressorOf({ headers }: IncomingMessage): Decompress | undefined {
 }
 
 /** All of the bytes that come. @throws HttpError `request_too_large`; CallerLeftError when they break off */
-async function receive(request: IncomingMessage): Promise<Buffer> {
+async function receive(request: IncomingMessage, response: ServerResponse): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > LIMIT_BYTES) throw new HttpError('request_too_large');
+  askForBody(request, response);
   const received: Buffer[] = [];
   let length = 0;
   return new Promise((resolve, reject) => {

@@ -1,6 +1,7 @@
 /** The HTTP listener: starting it, and stopping it so that what is under way finishes. */
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { type Lingering, lingering } from './lingering.js';
 import { type RefusedAs, type Refusals, refusals } from './refusals.js';
 
 /** Requests under way when it stops have so long to finish, milliseconds. */
@@ -33,12 +34,15 @@ export async function listen(port: number, host: string, onError: (error: Error)
   let handler: RequestHandler | undefined;
   let closing = false;
   const connections = new Set<Socket>();
-  const refusing = refusals();
+  const ends = lingering();
+  const refusing = refusals(ends);
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
     if (!namesItsHost(request)) refusing.refuse(request.socket, 'malformed');
     else if (handler === undefined) refusing.refuse(request.socket, 'starting');
     else if (refusing.admits(request, response)) {
       if (closing) refusing.end(request.socket);
+      // Of what is refused before it has come, the rest is read and forgotten, so that the answer arrives and the connection can be kept.
+      if (announcesBody(request)) response.once('finish', () => void (request.complete || ends.drain(request)));
       return void handler(request, response);
     }
     // Read and forgotten: who is still sending does not look for an answer.
@@ -47,12 +51,15 @@ export async function listen(port: number, host: string, onError: (error: Error)
   const server = createServer({ keepAliveTimeout: 65_000, requestTimeout: 60_000, requireHostHeader: false }, receive);
   server.on('connection', (socket) => {
     connections.add(socket);
+    endGently(socket, refusing, ends);
     socket.once('close', () => connections.delete(socket));
   });
   // Who has said all and sends FIN, as `nc -N` and some tills do, still waits for the answer: Node would close the connection before it.
   Object.assign(server, { httpAllowHalfOpen: true });
   // An `Expect` that is not understood may be ignored (RFC 9110 10.1.1). Node's own refusal has no body.
   server.on('checkExpectation', receive);
+  // Node would ask for the body before it is known whether anybody wants it: who reads it asks (`askForBody`), and who is refused before gets that answer alone.
+  server.on('checkContinue', receive);
   server.on('connect', (_, socket) => {
     // Node has let go of the connection: nobody else reads it, or hears of its faults.
     socket.on('error', () => socket.destroy()).resume();
@@ -76,9 +83,18 @@ export async function listen(port: number, host: string, onError: (error: Error)
       closing = true;
       // Whoever keeps a connection must not send the next request into its end.
       for (const connection of connections) refusing.end(connection);
-      await stop(server, refusing);
+      await stop(server, refusing, ends);
     },
   };
+}
+
+/** Whether a body comes with it (RFC 9112 6.3). */
+const announcesBody = ({ headers }: IncomingMessage): boolean => headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
+
+/** Node closes a connection once its last answer is written, be the request still coming: that would reset it. A request that came whole costs nothing more. */
+function endGently(socket: Socket, refusing: Refusals, ends: Lingering): void {
+  const closeAtOnce = socket.destroySoon.bind(socket);
+  socket.destroySoon = () => (refusing.isWhole(socket) ? closeAtOnce() : ends.end(socket));
 }
 
 /** Whether it has one `Host` line, or, of a version before 1.1, none (RFC 9112 3.2). Node's own refusal of none has no body, and of several it takes the first: a proxy may have taken another. */
@@ -88,20 +104,18 @@ function namesItsHost({ rawHeaders, httpVersion }: IncomingMessage): boolean {
   return hosts === 1 || (hosts === 0 && httpVersion !== '1.1');
 }
 
-async function stop(server: Server, refusing: Refusals): Promise<void> {
+async function stop(server: Server, refusing: Refusals, ends: Lingering): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
-  const closeIdle = (): void => {
-    server.closeIdleConnections();
-    refusing.closeAnswered();
-  };
-  closeIdle();
+  ends.stop();
+  server.closeIdleConnections();
   // A connection that is between two requests now is idle a moment later.
-  const idle = setInterval(closeIdle, 50);
+  const idle = setInterval(() => server.closeIdleConnections(), 50);
   const force = setTimeout(() => {
     server.closeAllConnections();
     refusing.closeAll();
+    ends.closeAll();
   }, GRACE_MS);
   await closed;
   clearInterval(idle);

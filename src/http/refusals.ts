@@ -2,11 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Lingering } from './lingering.js';
 
 /** Answers that come before a refusal have so long to be made and taken, milliseconds: as long as a request has to arrive. */
 const TURN_MS = 60_000;
-/** The other side has so long to read a refusal and close, milliseconds: closing before it has sent all could take the answer from it again. */
-const LINGER_MS = 5_000;
 
 /** Status line and message of each. */
 const ANSWERS = {
@@ -29,8 +28,8 @@ export interface Refusals {
   refuse(connection: Duplex, as: RefusedAs): void;
   /** Makes the answer to the latest request of a connection its last, and says so in it unless it has begun already. What comes behind it is not admitted. */
   end(connection: Duplex): void;
-  /** Closes the connections that are only kept for the other side to read its refusal. */
-  closeAnswered(): void;
+  /** Whether the latest request of a connection came whole: of another one more may be on its way. */
+  isWhole(connection: Duplex): boolean;
   /** Closes every refused connection, answered or not. */
   closeAll(): void;
 }
@@ -43,7 +42,7 @@ interface Exchange {
 }
 
 /** The refusals of a new listener. */
-export function refusals(): Refusals {
+export function refusals(lingering: Lingering): Refusals {
   /** Answers go out in the order of their requests, so that the latest is also the last. */
   const latest = new WeakMap<Duplex, Exchange>();
   const refused = new Set<Duplex>();
@@ -56,10 +55,10 @@ export function refusals(): Refusals {
       return true;
     },
     refuse(connection, as) {
-      if (connection.destroyed || refused.has(connection)) return;
+      // What its end is read for, the rest of a request that has its answer, is refused nothing more.
+      if (connection.destroyed || refused.has(connection) || lingering.has(connection)) return;
       refused.add(connection);
-      const close = (): void => void connection.destroy();
-      let waiting = setTimeout(close, TURN_MS).unref();
+      const waiting = setTimeout(() => connection.destroy(), TURN_MS).unref();
       connection.once('close', () => {
         clearTimeout(waiting);
         refused.delete(connection);
@@ -68,9 +67,7 @@ export function refusals(): Refusals {
         // Not writable: the answer before was to be the connection's last.
         if (!connection.writable) return;
         clearTimeout(waiting);
-        waiting = setTimeout(close, LINGER_MS).unref();
-        // A request that is late may yet come whole, and must not be done any more.
-        connection.end(text, as === 'late' ? close : undefined);
+        lingering.end(connection, text);
       };
       const exchange = latest.get(connection);
       const broken = exchange?.request.complete === false ? exchange : undefined;
@@ -87,9 +84,7 @@ export function refusals(): Refusals {
       if (response.headersSent) onceSent(response, () => connection.end());
       else response.shouldKeepAlive = false;
     },
-    closeAnswered() {
-      for (const connection of refused) if (connection.writableFinished) connection.destroy();
-    },
+    isWhole: (connection) => latest.get(connection)?.request.complete !== false,
     closeAll() {
       for (const connection of refused) connection.destroy();
     },

@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { suite } from 'uvu';
 import { answerOf, checked, unharmed } from '../support/answers.js';
 import { buyOne, purchaseOf, redeem, refused } from '../support/giftFlow.js';
-import { type RawReply, requestText, sendRaw } from '../support/rawHttp.js';
+import { type RawReply, requestText, sendRaw, sendThenRead } from '../support/rawHttp.js';
 import { type Json, type Reply, type Service, startService } from '../support/service.js';
 import { eventually } from '../support/until.js';
 
@@ -452,6 +452,39 @@ test('an optional body that is sent in chunks and has none is as one that was no
     assert.equal(errorOf(await raw([json, ...parts], { pauseMs: 5 })), 'Invalid segment.');
     assert.equal(errorOf(await raw(json + parts.join(''))), 'Invalid segment.');
   }
+});
+
+test('a refusal that comes before the body arrives, also at those who send all of it before they read', async () => {
+  const json = { 'Content-Type': 'application/json' };
+  const rows: [path: string, headers: Readonly<Record<string, string>>, bytes: number, status: number][] = [
+    ['/api/v2/transactions', { ...bearer(), ...json }, 1_048_577, 413], ['/api/v2/transactions', json, 5_000_000, 401], ['/nothing', json, 5_000_000, 404],
+    ['/api/v2/transactions', { ...bearer(), 'Content-Type': 'text/plain' }, 5_000_000, 415], ['/openapi.json', json, 5_000_000, 405],
+  ];
+  for (const [path, headers, bytes, status] of rows) {
+    for (const connection of ['close', 'keep-alive']) {
+      const head = requestText('POST', path, { ...headers, Connection: connection, 'Content-Length': String(bytes) });
+      const sent = await Promise.all([0, 0, 10].map((pauseMs) => sendThenRead(service.url, head, bytes, { pauseMs, waitMs: connection === 'close' ? 5_000 : 500 })));
+      for (const { error, text, ended } of sent) assert.deepEqual([error, text.slice(9, 12), ended], [undefined, String(status), connection === 'close'], `${path} ${connection}`);
+    }
+  }
+});
+
+test('who waits to be asked for the body gets a refusal that needs none alone (RFC 9110 10.1.1)', async () => {
+  const expecting = { 'Content-Type': 'application/json', Expect: '100-continue', Connection: 'keep-alive' };
+  const send = async (path: string, headers: Readonly<Record<string, string>>, body = ''): Promise<string[]> => {
+    const { text } = await sendThenRead(service.url, requestText('POST', path, { ...expecting, ...headers }) + body, 0, { waitMs: 1_000 });
+    return [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status = '']) => status);
+  };
+  const long = { 'Content-Length': '5000000' };
+  assert.deepEqual(await send('/api/v2/transactions', long), ['401']);
+  assert.deepEqual(await send('/nothing', long), ['404']);
+  assert.deepEqual(await send('/api/v2/transactions', { ...bearer(), ...long }), ['413']);
+  assert.deepEqual(await send('/api/v2/transactions', { ...bearer(), 'Content-Type': 'text/plain', 'Content-Length': '10' }), ['415']);
+  assert.deepEqual(await send('/api/v2/transactions', { ...bearer(), 'Content-Length': '10' }), ['100']);
+  assert.deepEqual(await send('/api/v2/transactions', { ...bearer(), 'Content-Length': '2' }, '{}'), ['100', '422']);
+  assert.deepEqual(await send(`/api/v2/gifts/${gift}/claim`, { ...bearer(), 'Transfer-Encoding': 'chunked' }, '2\r\n{}\r\n0\r\n\r\n'), ['100', '200']);
+  // Another expectation may be ignored.
+  assert.deepEqual(await send('/api/v2/transactions', { ...bearer(), Expect: 'a-miracle', 'Content-Length': '2' }, '{}'), ['422']);
 });
 
 test('names of content codings have no case', async () => {

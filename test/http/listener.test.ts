@@ -3,7 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Socket, connect } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { suite } from 'uvu';
+import { askForBody } from '../../src/api/askForBody.js';
 import { type Listener, listen } from '../../src/http/listener.js';
+import { sendThenRead } from '../support/rawHttp.js';
 import { unexpected } from '../support/unexpected.js';
 import { eventually } from '../support/until.js';
 
@@ -197,6 +199,95 @@ test('while it closes, answers end their connections and say so; what comes behi
   await Promise.all([closed, waiting.closed, pipelined.closed, half.closed]);
   const all = [waiting, pipelined, half].map((caller) => caller.text().match(/first|second|third|fourth|Connection: [\w-]+/g)?.join(' '));
   assert.deepEqual(new Set(all), new Set(['Connection: close first', 'Connection: close fourth', 'Connection: keep-alive second Connection: close third']));
+});
+
+test('an answer that comes before the body arrives, whoever sends all of it first; the connection ends, or is kept, as it said', async (context) => {
+  context.listener.serve((_, response) => response.writeHead(401, { 'Content-Length': 7 }).end('refused'));
+  const url = `http://127.0.0.1:${context.listener.port}`;
+  const bytes = 5_000_000;
+  for (const connection of ['close', 'keep-alive']) {
+    for (const [pieceBytes, pauseMs] of [[65_536, 0], [1_000_000, 30]] as const) {
+      for (const chunked of [false, true]) {
+        const length = chunked ? `Transfer-Encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n` : `Content-Length: ${bytes}\r\n\r\n`;
+        const sent = await Promise.all(Array.from({ length: 5 }, () => sendThenRead(url, `POST /x HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\n${length}`, bytes, { pieceBytes, pauseMs, waitMs: connection === 'close' ? 5_000 : 300 })));
+        const what = `${connection} ${pauseMs} ${chunked}`;
+        assert.deepEqual(sent.map(({ error }) => error), Array(5).fill(undefined), what);
+        for (const { text, ended } of sent) assert.deepEqual([/^HTTP\/1\.1 401 [^]*refused$/.test(text), ended], [true, connection === 'close'], what);
+      }
+    }
+  }
+  // Those who were refused by the parser, too.
+  const malformed = await sendThenRead(url, `POST /x HTTP/1.1\r\nContent-Length: ${bytes}\r\n\r\n`, bytes);
+  assert.deepEqual([malformed.error, /^HTTP\/1\.1 400 /.test(malformed.text), malformed.ended], [undefined, true, true]);
+});
+
+test('behind an answer that was the last no request is begun, be it in the rest of the body or after it', async (context) => {
+  const caller = call(context, 'POST /x HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 10\r\n\r\n12345', true);
+  const [first] = await askedOf(context, 1);
+  first?.response.writeHead(401, { 'Content-Length': 2 }).end('no');
+  await eventually(async () => caller.text().endsWith('no'));
+  caller.socket.write(`67890${post()}`);
+  await settled();
+  caller.socket.end();
+  await caller.closed;
+  assert.deepEqual([caller.statuses(), context.asked.length], [['401'], 1]);
+});
+
+test('a caller who waits to be asked for the body is asked only when it is read', async (context) => {
+  const head = 'POST /x HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 5000000\r\n\r\n';
+  const refused = call(context, head);
+  const [first] = await askedOf(context, 1);
+  first?.response.writeHead(401, { 'Content-Length': 2 }).end('no');
+  await refused.closed;
+  assert.deepEqual(refused.statuses(), ['401']);
+  const old = call(context, head.replace('HTTP/1.1', 'HTTP/1.0'));
+  const [, second] = await askedOf(context, 2);
+  const read = call(context, head.replace('5000000', '2'));
+  const [, , third] = await askedOf(context, 3);
+  for (const asked of [second, third]) {
+    if (asked !== undefined) for (let times = 0; times < 2; times++) askForBody(asked.request, asked.response);
+  }
+  await eventually(async () => read.statuses().length > 0);
+  read.socket.write('{}');
+  third?.request.resume();
+  await eventually(async () => third?.request.complete === true);
+  done(third, 'bought');
+  done(second, 'bought');
+  await eventually(async () => read.statuses().length > 1 && old.statuses().length > 0);
+  assert.deepEqual([read.statuses(), old.statuses()], [['100', '201'], ['201']]);
+  read.socket.destroy();
+  old.socket.destroy();
+});
+
+test('who stays silent behind an answer that was the last is not waited for longer than 5 s, and holds nothing', async (context) => {
+  const callers = ['Connection: close\r\n', ''].map((more) => call(context, `POST /x HTTP/1.1\r\nHost: x\r\n${more}Content-Length: 10\r\n\r\n12345`, true));
+  const asked = await askedOf(context, 2);
+  const closed = asked.map(({ request: { socket } }) => new Promise<void>((resolve) => {
+    socket.once('close', () => resolve());
+  }));
+  for (const { response } of asked) response.writeHead(401, { 'Content-Length': 2 }).end('no');
+  const began = performance.now();
+  await Promise.all(closed);
+  const took = performance.now() - began;
+  assert.ok(took > 4_500 && took < 15_000, `${took} ms`);
+  assert.deepEqual(callers.map((caller) => caller.statuses()), [['401'], ['401']]);
+  for (const { socket } of callers) socket.destroy();
+});
+
+test('stopping waits a second at most for those who send on and on after their answer', async (context) => {
+  context.listener.serve((_, response) => response.writeHead(401, { 'Content-Length': 2 }).end('no'));
+  const callers = ['close', 'keep-alive'].map((connection) => call(context, `POST /x HTTP/1.1\r\nHost: x\r\nConnection: ${connection}\r\nContent-Length: 100000000\r\n\r\n`, true));
+  const sending = setInterval(() => callers.forEach(({ socket }) => void (socket.writable && socket.write('x'))), 20);
+  try {
+    for (const caller of callers) await eventually(async () => caller.statuses().length > 0);
+    const began = performance.now();
+    await context.listener.close();
+    const took = performance.now() - began;
+    assert.ok(took < 4_000, `${took} ms`);
+    await Promise.all(callers.map(({ closed }) => closed));
+  } finally {
+    clearInterval(sending);
+  }
 });
 
 test.run();

@@ -64,3 +64,46 @@ export function requestText(method: string, target: string, headers: Readonly<Re
   const all = { Host: 'gift.test', Connection: 'close', ...(body === '' ? {} : { 'Content-Length': String(Buffer.byteLength(body)) }), ...headers };
   return `${method} ${target} HTTP/1.1\r\n${Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n${Buffer.from(body).toString('latin1')}`;
 }
+
+/** What came of a request whose sender reads nothing before it has sent all. */
+export interface SentWhole {
+  /** What sending met, as a connection that was reset. */
+  readonly error: string | undefined;
+  readonly text: string;
+  /** The other side ended the connection. */
+  readonly ended: boolean;
+  /** How long that took after the last byte was sent, milliseconds. */
+  readonly endedAfterMs: number;
+}
+
+/** Sends a head and so many bytes, piece by piece, and only then reads, as simple clients and proxies do. Reads until the other side ends, or for `waitMs`. */
+export async function sendThenRead(url: string, head: string, bytes: number, { pieceBytes = 65_536, pauseMs = 0, waitMs = 3_000 }: { pieceBytes?: number; pauseMs?: number; waitMs?: number } = {}): Promise<SentWhole> {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
+  let error: string | undefined;
+  socket.on('error', ({ code }: NodeJS.ErrnoException) => (error ??= code));
+  socket.pause();
+  const write = (piece: string | Buffer): Promise<void> => new Promise((resolve) => socket.write(piece, () => resolve()));
+  await write(head);
+  for (let left = bytes; left > 0 && error === undefined; left -= pieceBytes) {
+    await write(Buffer.alloc(Math.min(left, pieceBytes), ' '));
+    if (pauseMs > 0) await sleep(pauseMs);
+  }
+  const sentAt = performance.now();
+  let text = '';
+  let ended = false;
+  let endedAfterMs = Number.NaN;
+  socket.on('data', (chunk) => (text += chunk.toString('latin1')));
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, waitMs);
+    const end = (): void => {
+      clearTimeout(timer);
+      if (!ended) endedAfterMs = performance.now() - sentAt;
+      ended = true;
+      resolve();
+    };
+    socket.once('end', end).once('close', end).resume();
+  });
+  socket.destroy();
+  return { error, text, ended, endedAfterMs };
+}
