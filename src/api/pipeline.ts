@@ -20,7 +20,7 @@ import { firstPiece } from './firstPiece.js';
 import { type HeldKey, type KeyOwner, type StoredAnswer, bodyHashOf, idempotencyKey, keyedCommandId, randomCommandId, takeKey } from './idempotency.js';
 import { hasLongList, jsonBody } from './json.js';
 import { POSITION_HEADER, type PositionGate, waitUntilShown } from './positions.js';
-import { listParameter, parseQuery, readQuery } from './query.js';
+import { listParameter, parseQuery, readQuery, refuseUnknownParameters } from './query.js';
 import { isKept, restsOnReadModels } from './repeats.js';
 import type { RequestState } from './requestState.js';
 import { type Answer, type Call, type Route, type RouteCaller, keptByNobody, takesKeys } from './route.js';
@@ -140,6 +140,11 @@ class RequestCall implements Call {
     return this.#deps.addressOf(this.#ctx);
   }
 
+  preferredType(types: readonly string[]): string | undefined {
+    const type = this.#ctx.accepts([...types]);
+    return typeof type === 'string' ? type : undefined;
+  }
+
   /** Bound: handlers take it out of the call. */
   readonly header = (name: string): string | undefined => header(this.#ctx, name);
 }
@@ -188,6 +193,7 @@ async function runOnce(route: Route, checks: Checks, call: RequestCall, ctx: Con
   const handle = route.open === undefined ? route.handle : await route.open(call);
   checks.body?.(body === undefined ? {} : body);
   const parameters = ctx.querystring === '' ? NO_PARAMETERS : parseQuery(ctx.querystring);
+  if (route.knownParametersOnly === true) refuseUnknownParameters(parameters, route.query, route.embeds !== undefined);
   if (route.query !== undefined) {
     const query = readQuery(parameters, route.query);
     checks.query?.(query);
@@ -313,7 +319,7 @@ export function commonErrors(route: Route): ErrorCode[] {
   if (route.method !== 'GET' && takesKeys(route.path)) codes.push('invalid_idempotency_key', 'request_in_progress', 'idempotency_key_reused');
   if (route.signature !== undefined) codes.push('request_too_large', 'unsupported_content_type', 'too_many_requests');
   else if (route.body !== undefined) codes.push('unsupported_content_type', 'request_too_large', 'malformed_json', 'schema');
-  if (route.query !== undefined) codes.push('schema');
+  if (route.query !== undefined || route.knownParametersOnly === true) codes.push('schema');
   if (route.embeds !== undefined) codes.push('unknown_embed');
   if (route.giftParam !== undefined) codes.push('gift_not_found');
   return [...new Set(codes)];

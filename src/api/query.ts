@@ -10,6 +10,12 @@ import type { Schema } from './route.js';
 
 interface Property {
   readonly type?: string;
+  readonly 'x-also'?: readonly string[];
+}
+
+/** Other names of a parameter, for its schema: what it is called where its values are shown. */
+export function alsoNamed(names: readonly string[]): Schema {
+  return names.length === 0 ? {} : { 'x-also': names };
 }
 
 /** The most that a whole number of a query may be, where nothing of its own bounds it: enough for any list or price, and `page * per_page` stays exact. */
@@ -50,18 +56,34 @@ export function listParameter(query: ParsedUrlQuery, name: string): string[] {
   return Object.entries(query).flatMap(([written, value]) => (bareName(written) === name ? (value ?? []) : []));
 }
 
-/** The parameters that `schema` knows, converted; others are ignored. @throws HttpError `schema` where one that is no list stands twice. */
+const propertiesOf = (schema: Schema | undefined): [name: string, property: Property][] => Object.entries((schema?.['properties'] ?? {}) as Record<string, Property>);
+
+/** The parameters that `schema` knows, converted; others are ignored. @throws HttpError `schema` where one that is no list stands twice, be it by two of its names. */
 export function readQuery(query: ParsedUrlQuery, schema: Schema): Record<string, unknown> {
   const values: Record<string, unknown> = {};
-  for (const [name, property] of Object.entries((schema['properties'] ?? {}) as Record<string, Property>)) {
+  for (const [name, property] of propertiesOf(schema)) {
     if (property.type === 'array') {
       const list = listParameter(query, name);
       if (list.length > 0) values[name] = list;
       continue;
     }
-    const value = query[name];
-    if (Array.isArray(value)) throw faultOf(name, 'must be given only once');
+    const [value, second] = [name, ...(property['x-also'] ?? [])].flatMap((one) => query[one] ?? []);
+    if (second !== undefined) throw faultOf(name, 'must be given only once');
     if (value !== undefined) values[name] = converted(value, property.type);
   }
   return values;
+}
+
+/**
+ * For queries of which nothing may be ignored: a filter by a name that is none would answer everything, which looks like all there is.
+ * @throws HttpError `schema` naming the first parameter that there is not, and those that there are
+ */
+export function refuseUnknownParameters(query: ParsedUrlQuery, schema: Schema | undefined, embeds: boolean): void {
+  const lists = [...propertiesOf(schema).flatMap(([name, { type }]) => (type === 'array' ? [name] : [])), ...(embeds ? ['embed'] : [])];
+  const single = propertiesOf(schema).filter(([, { type }]) => type !== 'array');
+  const names = new Set(single.flatMap(([name, property]) => [name, ...(property['x-also'] ?? [])]));
+  const unknown = Object.keys(query).find((written) => !names.has(written) && !lists.includes(bareName(written)));
+  if (unknown === undefined) return;
+  const known = [...single.map(([name]) => name), ...lists.map((name) => `${name}[]`)];
+  throw faultOf(shortened(unknown), known.length === 0 ? 'is not a parameter here, where there are none' : `is not a parameter here; known are ${known.join(', ')}`);
 }

@@ -59,6 +59,8 @@ export interface Call {
   readonly left: AbortSignal;
   /** A request header, lower-case name. */
   header(name: string): string | undefined;
+  /** Of these content types the one that `Accept` prefers (RFC 9110 12.5.1); of equals the first. `undefined`: it takes none of them. */
+  preferredType(types: readonly string[]): string | undefined;
 }
 
 /** A call before its body, query and embeds have been checked: what decides 404 and 403 looks at nothing else. */
@@ -107,6 +109,8 @@ export interface RouteDescription {
   readonly embeds?: readonly string[];
   /** An object schema; its properties are the query parameters (a list parameter without its brackets). */
   readonly query?: Schema;
+  /** Other query parameters than those of `query` are refused, not ignored. */
+  readonly knownParametersOnly?: boolean;
   /** An object schema. Absent: the route takes no body. */
   readonly body?: Schema;
   readonly bodyOptional?: boolean;

@@ -10,7 +10,7 @@ import type { Schema } from './route.js';
 /** Checks a value; one of a query gets the defaults of what it lacks. @throws HttpError `schema` naming the field. */
 export type Validator = (value: unknown) => void;
 
-const VOCABULARY = ['x-message', 'x-errors', 'example'];
+const VOCABULARY = ['x-message', 'x-errors', 'x-also', 'example'];
 /** Of the place of a string in free JSON, whose names may be long. */
 const LONGEST_PLACE = 200;
 

@@ -9,27 +9,36 @@ import { type EventView, eventView } from './eventView.js';
 import { type LogRange, readRange } from './range.js';
 import { redeemedFacts } from './redeemedFacts.js';
 
-/** Which are wanted; all conditions given must hold. */
-export interface RedemptionFilter {
-  /** The merchant at whose location it was. */
-  readonly merchant?: string | undefined;
-  readonly location?: string | undefined;
-  /** Who redeemed, or reversed. */
-  readonly user?: string | undefined;
-}
+/**
+ * By what redemptions are chosen: the columns of the CSV whose names serve as well, and what is chosen. All conditions given must hold. Columns that have no
+ * filter are times and positions, for which ranges are, and what is said once of each record.
+ */
+export const REDEMPTION_FILTERS = {
+  merchant: { columns: ['merchant_id', 'location_merchant_id'], chosen: "at this merchant's locations", streamOf: (id: string) => catalogueStream('merchant', id) },
+  location: { columns: ['location_id'], chosen: 'at this location', streamOf: (id: string) => catalogueStream('store', id) },
+  user: { columns: [], chosen: 'what this user did', streamOf: (id: string) => accountStream('user', id) },
+  gift: { columns: ['gift_id'], chosen: 'of this gift, by its id', streamOf: (id: string) => giftStream(id) },
+  brand: { columns: ['brand_id'], chosen: 'of gifts of this brand', streamOf: (id: string) => catalogueStream('brand', id) },
+  product: { columns: ['product_id'], chosen: 'of gifts of this product', streamOf: (id: string) => catalogueStream('product', id) },
+} as const satisfies Record<string, { readonly columns: readonly string[]; readonly chosen: string; streamOf(id: string): string }>;
+
+/** The name of a filter. */
+export type RedemptionFilterName = keyof typeof REDEMPTION_FILTERS;
+
+/** The names of all filters. */
+export const REDEMPTION_FILTER_NAMES = Object.keys(REDEMPTION_FILTERS) as RedemptionFilterName[];
+
+/** Which are wanted: an id for each filter that is used. */
+export type RedemptionFilter = Readonly<Partial<Record<RedemptionFilterName, string | undefined>>>;
 
 /**
  * The first of a filter's ids that the log has never heard of, and what to say of it: a mistyped one would give an empty answer, which looks like a fact.
  * `undefined` when it knows all. @throws UnavailableError
  */
-export async function unknownTo(events: EventStore, { merchant, location, user }: RedemptionFilter): Promise<{ readonly name: keyof RedemptionFilter; readonly words: string } | undefined> {
-  const named = [
-    ['merchant', merchant, (id: string) => catalogueStream('merchant', id)],
-    ['location', location, (id: string) => catalogueStream('store', id)],
-    ['user', user, (id: string) => accountStream('user', id)],
-  ] as const;
-  for (const [name, id, streamOf] of named) {
-    if (id !== undefined && (await events.read(streamOf(id), { limit: 1 })).length === 0) return { name, words: `the log knows no ${name} ${JSON.stringify(id)}` };
+export async function unknownTo(events: EventStore, filter: RedemptionFilter): Promise<{ readonly name: RedemptionFilterName; readonly words: string } | undefined> {
+  for (const name of REDEMPTION_FILTER_NAMES) {
+    const id = filter[name];
+    if (id !== undefined && (await events.read(REDEMPTION_FILTERS[name].streamOf(id), { limit: 1 })).length === 0) return { name, words: `the log knows no ${name} ${JSON.stringify(id)}` };
   }
   return undefined;
 }
@@ -62,10 +71,11 @@ export async function* readRedemptions(events: EventStore, range: LogRange, filt
   }
 }
 
-function wanted({ metadata }: RecordedEvent, redemption: GiftRedeemed['data'], { merchant, location, user }: RedemptionFilter): boolean {
-  return (merchant === undefined || redemption.location_merchant_id === merchant)
-    && (location === undefined || redemption.location_id === location)
-    && (user === undefined || metadata.by.user === user);
+function wanted({ stream, metadata }: RecordedEvent, redemption: GiftRedeemed['data'], filter: RedemptionFilter): boolean {
+  const facts: Readonly<Record<RedemptionFilterName, string | undefined>> = {
+    merchant: redemption.location_merchant_id, location: redemption.location_id, user: metadata.by.user, gift: idOf(stream), brand: redemption.brand_id, product: redemption.product_id,
+  };
+  return REDEMPTION_FILTER_NAMES.every((name) => filter[name] === undefined || filter[name] === facts[name]);
 }
 
 /** The heading of a record's row in CSV. */

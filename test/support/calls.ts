@@ -34,7 +34,7 @@ export async function bodyOf(routes: readonly Route[], path: string, request: Re
   if (route === undefined) throw new Error(`no route ${path}`);
   const rawQuery = request.query ?? '';
   const early: EarlyCall = {
-    params: request.params ?? {}, principal: request.as ?? AS_CLIENT, requestId: 'request', commandId: 'command', address: '127.0.0.1', path, rawQuery, left: new AbortController().signal, header: () => undefined,
+    params: request.params ?? {}, principal: request.as ?? AS_CLIENT, requestId: 'request', commandId: 'command', address: '127.0.0.1', path, rawQuery, left: new AbortController().signal, header: () => undefined, preferredType: () => undefined,
   };
   const handle = route.open === undefined ? route.handle : await route.open(early);
   const parsed = parse(rawQuery);

@@ -26,7 +26,7 @@ export function overview(): string {
     'Paths are accepted with and without a trailing slash. Where a path takes a gift, its id and its shortcode do alike. A list in a query (`embed[]`) may also be written without its brackets, or with an index in them (`embed[0]`).',
     '## Errors',
     'Every error is `{"error": "<message>"}`, and the messages are exact. A path that does not exist is 404 `Not found.`, one with another method 405 `Method not allowed.` with `Allow`, ' +
-      'with or without a token. Unknown fields of a body are refused with 422; unknown query parameters are ignored, but under `/ops` refused. ' +
+      'with or without a token. Unknown fields of a body are refused with 422; unknown query parameters are ignored, but refused under `/ops`. ' +
       'Strings of a body or query that are no Unicode text, such as half of an emoji, are refused with 422. Where a 422 is about one field, `Gift-Error-Field` names it. A body is at most 1 MiB. ' +
       'What is no HTTP is 400 `Malformed request.`, and a target and headers of more than 16 KB together are 431 `Request too large.` ' +
       'Where an engine cannot be reached, a read model is too far behind the log to decide by, or the log is sealed since the installation moved to another one, the answer is 503 `Service unavailable.` with `Retry-After`.',

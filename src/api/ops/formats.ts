@@ -13,12 +13,13 @@ export const formatParameter = {
   format: { type: 'string', enum: ['json', 'ndjson', 'csv'], description: 'JSON, or a stream: a JSON object a line, or CSV with a heading. Default: as `Accept` says, else JSON.' },
 } as const satisfies Record<string, Schema>;
 
-/** The format that the caller wants. */
-export function formatOf({ query, header }: Call): Format {
-  const asked = query['format'] as Format | undefined;
-  if (asked !== undefined) return asked;
-  const accept = header('accept') ?? '';
-  return accept.includes('application/x-ndjson') ? 'ndjson' : accept.includes('text/csv') ? 'csv' : 'json';
+/** The formats in the order in which a caller gets them who names none of them. */
+const BY_TYPE: ReadonlyMap<string, Format> = new Map([['application/json', 'json'], ['application/x-ndjson', 'ndjson'], ['text/csv', 'csv']]);
+
+/** The format that the caller wants. One that takes none of them gets JSON, as every error is (RFC 9110 12.5.1 allows it). */
+export function formatOf(call: Pick<Call, 'query' | 'preferredType'>): Format {
+  const asked = call.query['format'] as Format | undefined;
+  return asked ?? BY_TYPE.get(call.preferredType([...BY_TYPE.keys()]) ?? '') ?? 'json';
 }
 
 /** What a route that sends streams too says of them in its answer's description. */

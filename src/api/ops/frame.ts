@@ -45,7 +45,7 @@ export interface OpsStream {
 }
 
 /** A route under `/ops`: what `Route` says of itself, without what all of them share. */
-export interface OpsRoute extends Omit<RouteDescription, 'caller' | 'roles' | 'noStore' | 'giftParam'> {
+export interface OpsRoute extends Omit<RouteDescription, 'caller' | 'roles' | 'noStore' | 'giftParam' | 'knownParametersOnly'> {
   /** One of these suffices. */
   readonly roles: readonly [Role, ...Role[]];
   /** Its answers hold personal fields, masked unless the caller sends `personal=true` with a `reason`. */
@@ -90,6 +90,7 @@ export function opsRoute(access: AccessRecorder, { roles, personal, watched, unr
     ...(query === undefined ? {} : { query }),
     caller: 'user',
     roles,
+    knownParametersOnly: true,
     ...(exists === undefined ? { handle: recorded } : { open: async (early) => exists(early).then(() => recorded) }),
     seenAgain: async (call, { request, count }) => access.seen(askerOf(call), request, count),
   };

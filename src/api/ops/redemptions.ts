@@ -1,8 +1,9 @@
 /** Redemptions as auditors export them: page by page, or as a stream of any length (decisions 11). */
 import type { LogRange } from '../../audit/range.js';
-import { REDEMPTION_COLUMNS, type RedemptionFilter, type RedemptionRecord, readRedemptions, redemptionRow, unknownTo } from '../../audit/redemptions.js';
+import { REDEMPTION_COLUMNS, REDEMPTION_FILTERS, REDEMPTION_FILTER_NAMES, type RedemptionFilter, type RedemptionRecord, readRedemptions, redemptionRow, unknownTo } from '../../audit/redemptions.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
+import { alsoNamed } from '../query.js';
 import type { Call, Schema } from '../route.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
@@ -17,6 +18,11 @@ const PAGE_MS = 1_000;
 
 const text = { type: 'string', minLength: 1, maxLength: 64 };
 const ID: Schema = { type: 'string' };
+
+const filterParameters = Object.fromEntries(REDEMPTION_FILTER_NAMES.map((name) => {
+  const { chosen, columns } = REDEMPTION_FILTERS[name];
+  return [name, { ...text, description: `Only ${chosen}.`, ...alsoNamed(columns) }];
+}));
 
 const recordSchema: Schema = {
   title: 'RedemptionRecord',
@@ -56,9 +62,7 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
         type: 'object',
         properties: {
           ...rangeParameters,
-          merchant: { ...text, description: 'Only at this merchant\'s locations.' },
-          location: { ...text, description: 'Only at this location.' },
-          user: { ...text, description: 'Only what this user did.' },
+          ...filterParameters,
           after: { type: 'string', maxLength: 32, description: 'Only after this position.' },
           limit: { type: 'integer', minimum: 1, maximum: MAX_LIMIT, default: LIMIT, description: 'How many records a page holds at most.' },
           ...formatParameter,
@@ -104,8 +108,7 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
 }
 
 function filterOf(query: Call['query']): RedemptionFilter {
-  const [merchant, location, user] = ['merchant', 'location', 'user'].map((name) => query[name] as string | undefined);
-  return { merchant, location, user };
+  return Object.fromEntries(REDEMPTION_FILTER_NAMES.map((name) => [name, query[name] as string | undefined]));
 }
 
 async function page(events: EventStore, range: LogRange, filter: RedemptionFilter, limit: number): Promise<{ records: RedemptionRecord[]; next: Position | null }> {

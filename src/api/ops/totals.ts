@@ -1,6 +1,9 @@
 /** Totals per merchant and day, and the check that they agree with the streams (decisions 11). */
 import { type TotalsCheck, checkTotals } from '../../audit/checkTotals.js';
+import { unknownTo } from '../../audit/redemptions.js';
 import { TOTAL_COLUMNS, type TotalRow, foldTotals, noSums, sumOf, totalRow } from '../../audit/totals.js';
+import { HttpError } from '../errors.js';
+import { alsoNamed } from '../query.js';
 import type { Schema } from '../route.js';
 import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
 import type { OpsRoute } from './frame.js';
@@ -68,7 +71,8 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
         type: 'object',
         properties: {
           ...rangeParameters,
-          check: { type: 'boolean', default: false, description: 'Hold the totals against the streams. Only in JSON.' },
+          merchant: { type: 'string', minLength: 1, maxLength: 64, description: 'Only this merchant\'s.', ...alsoNamed(['merchant_id']) },
+          check: { type: 'boolean', default: false, description: 'Hold the totals of all merchants against the streams. Only in JSON.' },
           ...formatParameter,
         },
       },
@@ -92,7 +96,11 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
         const zone = zoneAsked(call.query);
         const format = formatOf(call);
         const signal = call.left;
-        const rows = await foldTotals(events, range, zone, { signal });
+        const merchant = call.query['merchant'] as string | undefined;
+        const unknown = await unknownTo(events, { merchant });
+        if (unknown !== undefined) throw new HttpError('schema', { message: `${unknown.name}: ${unknown.words}` });
+        const all = await foldTotals(events, range, zone, { signal });
+        const rows = merchant === undefined ? all : all.filter(({ merchant_id }) => merchant_id === merchant);
         if (format !== 'json') {
           const { heading, line } = lineWriter<TotalRow>(format, TOTAL_COLUMNS, totalRow);
           return {
@@ -102,7 +110,7 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
             },
           };
         }
-        const check = call.query['check'] === true ? { check: await checkTotals({ events, transactions: models.transactions }, rows, range, zone, { signal }) } : {};
+        const check = call.query['check'] === true ? { check: await checkTotals({ events, transactions: models.transactions }, all, range, zone, { signal }) } : {};
         return { status: 200, body: { data: rows, sums: sumOf(rows), ...check, ...range }, shown: rows.length };
       },
     },

@@ -1,7 +1,7 @@
 /** `gift audit redemptions`: redemptions and their reversals of any number as lines, in constant memory, resumable by position. */
 import { Command } from 'commander';
 import { csvLine } from '../../audit/csv.js';
-import { REDEMPTION_COLUMNS, type RedemptionRecord, readRedemptions, redemptionRow, unknownTo } from '../../audit/redemptions.js';
+import { REDEMPTION_COLUMNS, REDEMPTION_FILTER_NAMES, type RedemptionRecord, readRedemptions, redemptionRow } from '../../audit/redemptions.js';
 import type { LogRange } from '../../audit/range.js';
 import type { Position } from '../../ports/eventStore.js';
 import { shareOf } from '../../projections/rebuilding/share.js';
@@ -10,11 +10,9 @@ import { accessRequest, cliAccess, outputOptions, reasonOf } from '../exports.js
 import { type Goal, progressBar } from '../progress.js';
 import { type RangeFlags, rangeInWords, rangeOf, rangeOptions } from '../ranges.js';
 import { CommandFailure, EXIT, type Terminal, writeText } from '../terminal.js';
+import { filterAsked, filterOptions } from './filters.js';
 
 interface RedemptionFlags extends RangeFlags {
-  readonly merchant?: string;
-  readonly location?: string;
-  readonly user?: string;
   readonly after?: string;
   readonly reason?: string;
   readonly json?: true;
@@ -26,12 +24,9 @@ export function auditRedemptionsCommand(terminal: Terminal): Command {
   const command = new Command('redemptions')
     .summary('export who redeemed what, where and when')
     .description('Writes redemptions and their reversals as they stand in the log, in its order: CSV with a heading, or one JSON object a line. Values are pence, times UTC.')
-    .option('--merchant <id>', "only at this merchant's locations")
-    .option('--location <id>', 'only at this location')
-    .option('--user <id>', 'only what this user did')
     .option('--after <position>', 'go on after this position, where an earlier export ended')
     .option('--reason <text>', 'why; kept with the record of who saw what');
-  return outputOptions(rangeOptions(command), { csv: true })
+  return outputOptions(rangeOptions(filterOptions(command, REDEMPTION_FILTER_NAMES)), { csv: true })
     .addHelpText('after', `
 An export that was broken off is gone on with by --after and the position in its last whole line; one that is cut off in the middle is dropped.
 
@@ -44,9 +39,8 @@ Examples:
 async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<void> {
   const reason = reasonOf(flags.reason);
   await withLog(terminal, async ({ events }) => {
-    const { after: asked, merchant, location, user } = flags;
-    const unknown = await unknownTo(events, flags);
-    if (unknown !== undefined) throw new CommandFailure(`--${unknown.name}: ${unknown.words}`);
+    const { after: asked } = flags;
+    const filter = await filterAsked(events, flags, REDEMPTION_FILTER_NAMES);
     const range = await rangeOf(events, flags, asked);
     terminal.stderr.write(`${rangeInWords(range)}\n`);
     const access = cliAccess(events);
@@ -62,7 +56,7 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
       // What is gone on with has its heading already.
       if (flags.json !== true && asked === undefined) reading = await writeText(terminal.stdout, `${csvLine(REDEMPTION_COLUMNS)}\n`);
       if (reading) {
-        for await (const batch of readRedemptions(events, range, { merchant, location, user }, terminal.signal)) {
+        for await (const batch of readRedemptions(events, range, filter, terminal.signal)) {
           reading = batch.records.length === 0 || (await writeText(terminal.stdout, batch.records.map(line).join('')));
           if (!reading) break;
           ({ position } = batch);

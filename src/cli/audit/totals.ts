@@ -12,6 +12,7 @@ import { type Progress, progressBar } from '../progress.js';
 import { type RangeFlags, rangeInWords, rangeOf, rangeOptions } from '../ranges.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from '../terminal.js';
 import { zoneOf } from '../times.js';
+import { filterAsked, filterOptions } from './filters.js';
 
 interface TotalsFlags extends RangeFlags {
   readonly check?: true;
@@ -26,9 +27,9 @@ export function auditTotalsCommand(terminal: Terminal): Command {
     .summary('total what was issued, redeemed, refunded and charged back, per merchant and day')
     .description(`Folds the log into totals per merchant and day, counted and in pence. What is issued, refunded and charged back is its brand's merchant's,
 what is redeemed and taken back the location's; charged back are disputes that were lost. With --check every stream of the transactions and gifts is read and summed anew: both must agree to the penny.`)
-    .option('--check', 'hold the totals against the streams; exit code 1 where they disagree')
+    .option('--check', 'hold the totals of all merchants against the streams; exit code 1 where they disagree')
     .option('--reason <text>', 'why; kept with the record of who saw what');
-  return outputOptions(rangeOptions(command), { csv: true })
+  return outputOptions(rangeOptions(filterOptions(command, ['merchant'])), { csv: true })
     .addHelpText('after', `
 Examples:
   $ gift audit totals --from 2026-05-01 --to 2026-05-31
@@ -39,15 +40,17 @@ Examples:
 async function runTotals(terminal: Terminal, flags: TotalsFlags): Promise<void> {
   const reason = reasonOf(flags.reason);
   await withStores(terminal, async (opened) => {
+    const { merchant } = await filterAsked(opened.events, flags, ['merchant']);
     const range = await rangeOf(opened.events, flags);
     const folding = progressBar(terminal.stderr, { doing: 'folding the log', unit: 'events' });
     const checking = progressBar(terminal.stderr, { doing: 'reading the streams', unit: 'transactions' });
-    const { rows, check } = await made(terminal, opened, range, flags, { folding, checking }).catch((error: unknown) => {
+    const { rows: all, check } = await made(terminal, opened, range, flags, { folding, checking }).catch((error: unknown) => {
       throw terminal.signal.aborted ? new CommandFailure('interrupted; nothing was shown', EXIT.interrupted) : error;
     }).finally(() => {
       folding.clear();
       checking.clear();
     });
+    const rows = merchant === undefined ? all : all.filter(({ merchant_id }) => merchant_id === merchant);
     const access = cliAccess(opened.events);
     await access.recorder.seen(access.asker, accessRequest('gift audit totals', { ...flags }, { personal: false, reason }), rows.length);
     await writeLines(terminal.stdout, flags.json === true ? jsonOf(rows, range, check) : flags.csv === true ? csvOf(rows) : tableOf(rows, range));

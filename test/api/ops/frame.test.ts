@@ -6,6 +6,7 @@ import type { Principal } from '../../../src/api/auth/principal.js';
 import { HttpError } from '../../../src/api/errors.js';
 import { describedErrors, openApiDocument } from '../../../src/api/openapi/openapi.js';
 import { type OpsRoute, type OpsStream, opsRoute, reasonProperty } from '../../../src/api/ops/frame.js';
+import { alsoNamed } from '../../../src/api/query.js';
 import { positionGate } from '../../../src/api/positions.js';
 import { httpApplication } from '../../../src/api/server.js';
 import { accessRecorder } from '../../../src/commands/recordAccess.js';
@@ -77,13 +78,31 @@ test('the role decides who may call: the answer is 403 otherwise, and nothing is
 
 test('a record says who saw what, and is there before the answer', async () => {
   const ask = await served(route({ query: { type: 'object', properties: { day: { type: 'string' } } } }));
-  const reply = await ask('/ops/things/7?day=today&unknown=1');
+  const reply = await ask('/ops/things/7?day=today');
   assert.deepEqual([reply.status, reply.json, reply.headers.get('cache-control')], [200, { data: 'all' }, 'no-store']);
   const [event] = events.log;
   assert.deepEqual([event?.type, event?.stream], ['RecordsSeen', 'access-2026-05-04']);
   assert.deepEqual(event?.data, { what: 'GET /ops/things/:id', asked: { id: '7', day: 'today' }, personal: false, reason: null, count: 2 });
   assert.deepEqual(event.metadata.by, { user: 'sue', client: 'client', roles: ['auditor'] });
   assert.equal(event.metadata.requestId, reply.headers.get('x-request-id'));
+});
+
+test('a parameter that is none is refused, not ignored: everything would be answered as if it had been chosen', async () => {
+  const query = { type: 'object', properties: { merchant: { type: 'string', ...alsoNamed(['merchant_id']) }, ids: { type: 'array', items: { type: 'string' } } } };
+  const ask = await served(route({ query, handle: async (call) => ({ status: 200, body: call.query, shown: 1 }) }));
+  for (const [asked, error] of [
+    ['merchantid=m1', 'merchantid is not a parameter here; known are merchant, ids[]'], ['merchant[]=m1', 'merchant[] is not a parameter here; known are merchant, ids[]'],
+    ['merchant=m1&merchant_id=m2', 'merchant must be given only once'], ['ids[a]=1', 'ids[a] is not a parameter here; known are merchant, ids[]'],
+    ['__proto__=1', '__proto__ is not a parameter here; known are merchant, ids[]'],
+  ] as const) {
+    const reply = await ask(`/ops/things/7?${asked}`);
+    assert.deepEqual([reply.status, reply.json], [422, { error }]);
+  }
+  assert.equal(events.log.length, 0);
+  assert.deepEqual((await ask('/ops/things/7?merchant_id=m1&ids[0]=a&ids=b')).json, { merchant: 'm1', ids: ['a', 'b'] });
+  close();
+  const without = await served(route({}));
+  assert.deepEqual((await without('/ops/things/7?merchant=m1')).json, { error: 'merchant is not a parameter here, where there are none' });
 });
 
 test('what cannot be recorded is not shown', async () => {

@@ -10,6 +10,7 @@ import { eventually } from '../../support/until.js';
 
 const test = suite('api/ops/redemptions');
 let service: Service;
+let gift = '';
 
 const ask = async (path: string, user = 'aud', headers: Readonly<Record<string, string>> = {}): Promise<Reply> => service.ask('GET', path, { token: await service.userToken(user), headers });
 const last = async (): Promise<Json> => (await service.events.read(accessStream(new Date().toISOString()))).at(-1);
@@ -17,6 +18,7 @@ const last = async (): Promise<Json> => (await service.events.read(accessStream(
 test.before(async () => {
   service = await startService();
   const gifts = await buy(service, 'latte', Array(5).fill({}));
+  gift = gifts[0] ?? '';
   for (const gift of gifts) assert.equal((await redeem(service, gift)).status, 201);
   assert.equal((await unredeem(service, gifts[0] ?? '')).status, 200);
 });
@@ -45,7 +47,13 @@ test('filters hold, and the range is shown', async () => {
   const of = async (query: string): Promise<Json[]> => (await ask(`/ops/redemptions?${query}`)).json.data;
   assert.equal((await of('merchant=coffee&location=bean-soho&user=till-coffee')).length, 6);
   assert.deepEqual(await of('merchant=cinema'), []);
-  for (const name of ['merchant', 'location', 'user']) {
+  // As the CSV names them.
+  assert.equal((await of(`merchant_id=coffee&location_id=bean-soho&brand_id=bean&product_id=latte&gift_id=${gift}`)).length, 2);
+  assert.equal((await of('location_merchant_id=coffee&brand=bean')).length, 6);
+  assert.deepEqual(await of('product=mocha'), []);
+  refused(await ask('/ops/redemptions?merchant_id=coffee&merchant=coffee'), 422, 'merchant must be given only once');
+  refused(await ask('/ops/redemptions?merchantid=coffee'), 422, 'merchantid is not a parameter here; known are from, to, time_zone, merchant, location, user, gift, brand, product, after, limit, format');
+  for (const name of ['merchant', 'location', 'user', 'gift', 'brand', 'product']) {
     const refused = await ask(`/ops/redemptions?${name}=mistyped`);
     assert.deepEqual([refused.status, refused.json], [422, { error: `${name}: the log knows no ${name} "mistyped"` }], 'an empty answer would look like a fact');
   }
@@ -63,6 +71,18 @@ test('a stream has all of it, recorded at both ends', async () => {
   assert.deepEqual([begun.type, ended.type, ended.data.count, ended.data.complete], ['ExportBegun', 'ExportEnded', 6, true]);
 });
 
+test('Accept is weighed: the type that the caller likes best, in any case; JSON where it takes none of ours', async () => {
+  const rows: [accept: string, type: string][] = [
+    ['application/json, text/csv;q=0.1', 'application/json'], ['text/csv;q=0.5, application/json;q=0.4', 'text/csv'], ['text/csv;q=0', 'application/json'], ['TEXT/CSV', 'text/csv'],
+    ['text/*', 'text/csv'], ['*/*', 'application/json'], ['text/html, application/xhtml+xml, */*;q=0.8', 'application/json'], ['image/png', 'application/json'],
+    ['Application/X-NDJSON, text/csv', 'application/x-ndjson'], ['text/csv, application/x-ndjson', 'text/csv'], ['text/csvx', 'application/json'], ['application/json;q=0, */*', 'application/x-ndjson'],
+  ];
+  for (const path of ['/ops/redemptions', '/ops/totals', `/ops/gifts/${gift}/history`]) {
+    for (const [accept, type] of rows) assert.equal((await ask(path, 'aud', { accept })).headers.get('content-type')?.split(';')[0], type, `${path} ${accept}`);
+  }
+  assert.equal((await ask('/ops/totals?format=json', 'aud', { accept: 'text/csv' })).headers.get('content-type')?.split(';')[0], 'application/json');
+});
+
 test('totals, with the check', async () => {
   const reply = await ask('/ops/totals?check=1&time_zone=UTC');
   assert.equal(reply.status, 200, reply.text);
@@ -70,6 +90,10 @@ test('totals, with the check', async () => {
     day: new Date().toISOString().slice(0, 10), merchant_id: 'coffee', issued: 5, issued_value: 1750, redeemed: 5, redeemed_value: 1750, unredeemed: 1, unredeemed_value: 350, refunded: 0, refunded_value: 0, charged_back: 0, charged_back_value: 0,
   }]);
   assert.deepEqual([reply.json.check.agree, reply.json.check.gifts, reply.json.sums.redeemed_value], [true, 5, 1750]);
+  const cinema = (await ask('/ops/totals?merchant_id=cinema&check=1')).json;
+  assert.deepEqual([cinema.data, cinema.sums.redeemed, cinema.check.agree, cinema.check.gifts], [[], 0, true, 5]);
+  assert.deepEqual((await ask('/ops/totals?merchant=coffee&time_zone=UTC')).json.data, reply.json.data);
+  refused(await ask('/ops/totals?merchant=mistyped'), 422, 'merchant: the log knows no merchant "mistyped"');
   assert.equal((await ask('/ops/totals')).json.check, undefined);
   assert.equal((await ask('/ops/totals?format=csv')).text.trimEnd().split('\n').length, 2);
   assert.match((await ask('/ops/totals?format=ndjson')).text, /^\{"day":.*\}\n$/);

@@ -62,6 +62,12 @@ test('they come as JSON lines, filtered by merchant, location, user and time', a
     return out === '' ? [] : out.trimEnd().split('\n').map((line) => `${(JSON.parse(line) as Json).type}@${(JSON.parse(line) as Json).redemption.location_id}`);
   };
   assert.deepEqual(await types('--merchant', 'cinema'), ['GiftRedeemed@screen-soho']);
+  assert.deepEqual(await types('--merchant-id', 'cinema'), ['GiftRedeemed@screen-soho']);
+  assert.deepEqual(await types('--location-id', 'bean-soho', '--gift-id', lattes[0] ?? '', '--brand-id', 'bean', '--product', 'latte'), ['GiftRedeemed@bean-soho', 'GiftUnredeemed@bean-soho']);
+  const twice = await audit('redemptions', '--merchant', 'cinema', '--merchant-id', 'coffee');
+  assert.deepEqual([twice.code, twice.out, twice.err], [2, '', 'gift: --merchant must be given only once\n']);
+  const totals = await audit('totals', '--csv', '--merchant-id', 'cinema');
+  assert.deepEqual(totals.out.trimEnd().split('\n').slice(1).map((line) => line.split(',')[1]), ['cinema']);
   assert.deepEqual(await types('--location', 'bean-soho'), ['GiftRedeemed@bean-soho', 'GiftUnredeemed@bean-soho']);
   assert.deepEqual(await types('--user', 'dan', '--merchant', 'coffee'), []);
   assert.deepEqual(await types('--from', between, '--user', 'till-coffee'), ['GiftRedeemed@bean-leeds', 'GiftUnredeemed@bean-soho']);
