@@ -4,9 +4,11 @@ import { parse as parseForm } from 'node:querystring';
 import { MIMEType, promisify } from 'node:util';
 import { brotliDecompress, unzip } from 'node:zlib';
 import type { Context } from 'koa';
+import { shortened } from '../callerWords.js';
+import { repeatedNames } from '../commands/import/repeatedNames.js';
 import { askForBody } from './askForBody.js';
 import { CallerLeftError } from './callerLeft.js';
-import { HttpError } from './errors.js';
+import { HttpError, faultOf } from './errors.js';
 import { refuseMalformedParameters } from './query.js';
 
 /** The most bytes a body may have, before and after decompression. */
@@ -31,7 +33,7 @@ export interface BodyRules {
 
 /**
  * The parsed body; `undefined` where it is optional and absent. It may be any JSON value, with fields of any name (`__proto__` is one of its own): the schema refuses them.
- * @throws HttpError `unsupported_content_type`, `request_too_large`, `malformed_json`, `schema` (a form that is no Unicode text); CallerLeftError when it breaks off
+ * @throws HttpError `unsupported_content_type`, `request_too_large`, `malformed_json`, `schema` (a form that is no Unicode text, a name that stands twice in one object); CallerLeftError when it breaks off
  */
 export async function readBody({ req, res }: Context, rules: BodyRules): Promise<unknown> {
   if (rules.optional && (!announcesBody(req) || (await isEmpty(req, res)))) return undefined;
@@ -40,11 +42,18 @@ export async function readBody({ req, res }: Context, rules: BodyRules): Promise
   const decompress = decompressorOf(req);
   const bytes = await receive(req, res);
   let text: string;
+  let parsed: unknown;
   try {
     text = utf8.decode(decompress === undefined ? bytes : await decompress(bytes, { maxOutputLength: LIMIT_BYTES }));
-    if (type === JSON_TYPE) return JSON.parse(text) as unknown;
+    if (type === JSON_TYPE) parsed = JSON.parse(text);
   } catch (error) {
     throw new HttpError((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE' ? 'request_too_large' : 'malformed_json');
+  }
+  if (type === JSON_TYPE) {
+    // Of two values under one name a reader takes the first, another the last (RFC 7493 2.3): neither is done.
+    const [repeated] = repeatedNames(text, 1);
+    if (repeated !== undefined) throw faultOf(shortened(repeated.place), 'must be given only once');
+    return parsed;
   }
   refuseMalformedParameters(text);
   // Forms are flat (RFC 6749 B), and one without fields is one: which of them is missing is for the schema to say.

@@ -68,6 +68,17 @@ test('keys that name what every object has', async () => {
   }
 });
 
+test('a name that stands twice in one object is named, wherever it stands: nobody knows which value is meant', async () => {
+  const send = async (path: string, body: string): Promise<Reply> => ask('POST', path, body);
+  const purchase = '{"payment":{"method":"card","reference":"pm_card_visa"},"purchase":{"type":"gift","reference":"latte","receivers":[{},{"user_id":"bob","user_id":"cat"}]}}';
+  refused(await send('/api/v2/transactions', purchase), 422, 'purchase.receivers[1].user_id must be given only once');
+  refused(await send('/api/v2/transactions', '{"payment":1,"payment":2}'), 422, 'payment must be given only once');
+  refused(await send('/api/v2/transactions', String.raw`{"__proto__":1,"\u005f_proto__":2}`), 422, '__proto__ must be given only once');
+  const deep = `{"x":${'['.repeat(100_000)}{"a":1${',"a":1'.repeat(100_000)}}${']'.repeat(100_000)}}`;
+  assert.equal((await send('/api/v2/transactions', deep)).status, 422);
+  refused(await send('/oauth/token', '{"grant_type":"password","grant_type":"client_credentials"}'), 422, 'grant_type must be given only once');
+});
+
 test('ids that name what every object has, or nothing', async () => {
   for (const id of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '', ' ', '.', '..', '\u0000', 'a\u0000b', '\u202e', 'x'.repeat(200_000), '%s%n', "' OR 1=1 --", '$ne', '*', 'null', '-1', '../../etc/passwd']) {
     refused(await ask('POST', `/api/v2/gifts/${gift}/redemptions`, JSON.stringify({ location_id: id })), 422, 'Invalid location.');

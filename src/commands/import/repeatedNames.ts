@@ -25,8 +25,8 @@ interface Open {
 /** Names are cut to so many characters in a place. */
 const SHOWN = 64;
 
-/** The repeated names in the order of the text, which must be JSON. Takes some time as parsing does. */
-export function repeatedNames(text: string): RepeatedName[] {
+/** The repeated names in the order of the text, which must be JSON; `most`: so many of them. Takes about as long as parsing does. */
+export function repeatedNames(text: string, most = Number.POSITIVE_INFINITY): RepeatedName[] {
   const found: RepeatedName[] = [];
   const open: Open[] = [];
   for (let at = 0; at < text.length; at++) {
@@ -53,7 +53,7 @@ export function repeatedNames(text: string): RepeatedName[] {
           inside.step = nameIn(text, at, end);
           const before = inside.names.get(inside.step);
           if (before === undefined) inside.names.set(inside.step, at);
-          else found.push({ place: placeOf(open), at, before });
+          else if (found.push({ place: placeOf(open), at, before }) >= most) return found;
         }
         at = end;
         break;
