@@ -26,6 +26,7 @@ import { reportServing } from './projections/running/serving.js';
 import { addressOf, makesDeadLinks } from './publicUrl.js';
 import { PROJECTIONS, openReadModels } from './readModels.js';
 import { LED, readinessOf } from './readiness.js';
+import { reportFailing } from './standing/failingParts.js';
 import { watchAppends } from './supervision/appendWatch.js';
 import { followers } from './supervision/followers.js';
 import { tracedEngines } from './tracing/engines.js';
@@ -77,6 +78,8 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
     const models = openReadModels(engines.store, engines.events);
     const holder = `${hostname()}:${process.pid}:${randomUUID().slice(0, 8)}`;
     const parts = followers({ logger });
+    const own = { holder, health: parts.health };
+    open.add(reportFailing(own, engines.store.records, logger), (one) => one.close());
     const leaders = open.add(watchLeaders(engines.store.records, Object.values(LED)), (one) => one.close());
     const readiness = readinessOf({ engines, config, projections, holder, health: parts.health, leaders, appends });
 
@@ -113,7 +116,7 @@ export async function startApp(config: Config, logger: Logger, options: AppOptio
       };
       // Its routes and their checks take longest to load: processes of other roles start without.
       const { createApi: create } = await import('./api/api.js');
-      api = await create({ config, engines, models, tokenKeys: keys.tokenKeys, hash, publicUrl, version: VERSION, logger, followers: parts, onAnswer, ...beside }, open);
+      api = await create({ config, engines, models, tokenKeys: keys.tokenKeys, hash, publicUrl, version: VERSION, logger, followers: parts, own, onAnswer, ...beside }, open);
     }
     const embedded = [...(config.eventStoreUrl === undefined ? [found.events] : []), ...(config.mongodbUrl === undefined ? [found.store] : [])];
     // What is not well by then shows in readiness.

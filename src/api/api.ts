@@ -16,6 +16,7 @@ import { type CatalogueView, openCatalogueView } from '../projections/catalogue/
 import { openPresence } from '../projections/running/presence.js';
 import { openTasks } from '../projections/rebuilding/tasks.js';
 import { PROJECTIONS, readByAll, type ReadModels } from '../readModels.js';
+import type { OwnParts } from '../standing/failingParts.js';
 import { standings } from '../standing/standings.js';
 import type { Followers } from '../supervision/followers.js';
 import { twilioCallbacks } from '../workers/notifications/callbacks.js';
@@ -56,6 +57,8 @@ export interface ApiOptions {
   readonly logger: Logger;
   /** The followers of this process. */
   readonly followers: Pick<Followers, 'start'>;
+  /** How they fare, for the status. */
+  readonly own: OwnParts;
   /** Answers `/healthz` and `/readyz` here; absent: they are answered elsewhere. */
   readonly readiness?: Readiness;
   /** Shown at `/metrics` here; absent: they are shown elsewhere. */
@@ -95,7 +98,7 @@ export async function createApi(options: ApiOptions, open: Resources): Promise<K
     publicUrl,
     now: currentTime,
   };
-  const standing = open.add(standings({ events: engines.events, store: engines.store, projections: PROJECTIONS }), (one) => one.close());
+  const standing = open.add(standings({ events: engines.events, store: engines.store, projections: PROJECTIONS, own: options.own }), (one) => one.close());
   const tasks = open.add(openTasks(engines.store, logger, deps.now), (one) => one.close());
   const routes = [
     ...auth.routes,

@@ -9,6 +9,8 @@ import { checkpointName, type Projection } from '../projections/projection.js';
 import { keptBuild } from '../projections/running/builds.js';
 import { leaseState, type LeaseState } from '../projections/running/lease.js';
 import { keeperLease } from '../projections/running/unkept.js';
+import type { OwnParts } from './failingParts.js';
+import type { LastHolder } from './standing.js';
 
 /** Two glances so far apart tell who is alive (a lease is renewed once a second) and how fast things go, in ms. */
 const APART_MS = 1_600;
@@ -48,6 +50,8 @@ export interface StandingsOptions {
   readonly events: EventStore;
   readonly store: ReadStore;
   readonly projections: readonly Projection[];
+  /** The followers of the process that looks, where it is one of the service. */
+  readonly own?: OwnParts;
 }
 
 /** Makes ready to look. */
@@ -130,4 +134,11 @@ export function glancing({ events, store, projections }: StandingsOptions): Glan
 export function holderOf(name: string, { seen, was }: Glances): string | null {
   const [now, then] = [seen.leases.get(name), was.leases.get(name)];
   return now === undefined || now.holder === null || now.version === then?.version ? null : now.holder;
+}
+
+/** Who had a lease last that nobody has; null: somebody has it, gave it up, or nobody ever had it. */
+export function lastHolderOf(name: string, glances: Glances): LastHolder | null {
+  const last = glances.seen.leases.get(name);
+  if (last === undefined || last.holder === null || holderOf(name, glances) !== null) return null;
+  return { process: last.holder, since: last.at ?? null, lives: last.lives ?? null };
 }

@@ -12,7 +12,7 @@ import { PROCESS_LEASE } from '../processors/run.js';
 import type { OpenWork } from '../processors/work.js';
 import { rate } from '../projections/rebuilding/rate.js';
 import { lagBehind } from '../projections/running/lag.js';
-import { type Glances, holderOf } from './glances.js';
+import { type Glances, holderOf, lastHolderOf } from './glances.js';
 import { COUNT, inTenths, type ProcessStanding } from './standing.js';
 
 /** For so long the log is folded, in ms: where they have never noted anything it is all of it. */
@@ -51,7 +51,7 @@ export async function processStandings(events: EventStore, parked: () => Promise
   const seconds = open.oldestAt === undefined ? 0 : Math.max(0, (Date.now() - Date.parse(open.oldestAt)) / 1_000);
   return PARKED_NAMES.map((name) => ({
     kind: 'process', name, position: done ?? null, invalid_position: seen.invalid.get(PROCESS_LEASE) ?? null, lag_events: lag.events, lag_exact: lag.whole && whole, lag_seconds: inTenths(seconds), per_second: perSecond,
-    holder: holderOf(PROCESS_LEASE, glances), in_flight: inFlight.get(name) ?? 0, parked: waiting.get(name) ?? 0,
+    holder: holderOf(PROCESS_LEASE, glances), last_holder: lastHolderOf(PROCESS_LEASE, glances), in_flight: inFlight.get(name) ?? 0, parked: waiting.get(name) ?? 0,
   }));
 }
 

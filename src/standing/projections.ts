@@ -9,7 +9,7 @@ import { buildOf, keptBuild, keptFormers, type Rebuild, rebuildOf } from '../pro
 import { lagBehind } from '../projections/running/lag.js';
 import { listQuarantined } from '../projections/running/quarantine.js';
 import { keeperLease, unkeptOf } from '../projections/running/unkept.js';
-import { type Glances, holderOf } from './glances.js';
+import { type Glances, holderOf, lastHolderOf } from './glances.js';
 import { COUNT, inTenths, type ProjectionStanding, type RebuildStanding, type ServedStanding } from './standing.js';
 
 /** How it stands now. @throws UnavailableError */
@@ -34,7 +34,8 @@ export async function projectionStanding(events: EventStore, store: ReadStore, p
   const [former = null, formerRelease = null] = formers.filter(({ number }) => number !== active).map(({ number, until }) => ({ ...buildOf(number), until: new Date(until).toISOString() }));
   return {
     kind: 'projection', name, version, build, in_use: active === kept.version, position: position ?? null, invalid_position: seen.invalid.get(name) ?? null, lag_events: lag.events, lag_exact: lag.whole,
-    lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds), per_second: perSecond, holder: begun ? holderOf('projector', glances) : null, quarantined: quarantined.length, rebuild, served, former, former_release: formerRelease,
+    lag_seconds: lag.seconds === undefined ? null : inTenths(lag.seconds), per_second: perSecond, holder: begun ? holderOf('projector', glances) : null,
+    last_holder: lastHolderOf('projector', glances), quarantined: quarantined.length, rebuild, served, former, former_release: formerRelease,
   };
 }
 

@@ -21,6 +21,17 @@ interface CommonStanding {
   readonly per_second: number;
   /** The process that works; null: none does. */
   readonly holder: string | null;
+  /** Where none does: which process did last; null: one does, or none ever did. */
+  readonly last_holder: LastHolder | null;
+}
+
+/** A process that had a lease and does not renew it. */
+export interface LastHolder {
+  readonly process: string;
+  /** When it renewed it last, by its own clock; null: an earlier release did not note it. */
+  readonly since: string | null;
+  /** Whether it lives: true may mean that its disk is full, or that it is frozen; null: it can't be told from this machine. */
+  readonly lives: boolean | null;
 }
 
 /** How a projection stands. */
@@ -88,8 +99,22 @@ export interface ProcessStanding extends CommonStanding {
   readonly parked: number;
 }
 
+/** A part of a process that is to run all the time and fails. */
+export interface PartStanding {
+  readonly kind: 'part';
+  readonly name: string;
+  /** The process it belongs to. */
+  readonly process: string;
+  /** When the first of its failures was: ISO 8601, UTC. */
+  readonly since: string | null;
+  /** How often it has ended, one time after the other. */
+  readonly failures: number;
+  /** Why, in words without a path or an address. */
+  readonly why: string | null;
+}
+
 /** One line of the status. */
-export type Standing = ProjectionStanding | ProcessStanding;
+export type Standing = ProjectionStanding | ProcessStanding | PartStanding;
 
 /** Seconds as they are told: to a tenth. */
 export function inTenths(seconds: number): number {

@@ -1,5 +1,6 @@
 /** How every projection and process manager stands, from the engines alone: it is the same from any process, and what is stuck or dead can't look healthy. */
 import { parkedWork } from '../metrics/parkedWork.js';
+import { failingParts } from './failingParts.js';
 import { glancing, type StandingsOptions } from './glances.js';
 import { processStandings } from './processes.js';
 import { projectionStanding } from './projections.js';
@@ -14,17 +15,18 @@ export interface Standings {
 
 /** Makes ready to look. */
 export function standings(options: StandingsOptions): Standings {
-  const { events, store, projections } = options;
+  const { events, store, projections, own } = options;
   const glances = glancing(options);
   const parked = parkedWork(events);
   return {
     async look() {
       const two = await glances.two();
-      const [models, processes] = await Promise.all([
+      const [models, processes, parts] = await Promise.all([
         Promise.all(projections.map((projection) => projectionStanding(events, store, projection, two))),
         processStandings(events, parked, two),
+        failingParts(store.records, own),
       ]);
-      return [...models, ...processes];
+      return [...models, ...processes, ...parts];
     },
     close: () => glances.close(),
   };

@@ -161,7 +161,7 @@ function healthOf({ part, failures, since, error, wellAt, troubledAt }: State): 
 }
 
 /** How a failing follower fares, in words for anybody: to go on with after its name. */
-export function failingWords({ since, failures, why }: Pick<FollowerHealth, 'since' | 'failures' | 'why'>): string {
+export function failingWords({ since, failures, why }: { readonly since?: string | undefined; readonly failures: number; readonly why?: string | undefined }): string {
   const often = failures > 1 ? `, ${failures} times in a row` : '';
   return `fails since ${since ?? 'an unknown time'}${often}: ${why ?? 'for an unknown reason'}`;
 }

@@ -7,10 +7,13 @@ import { transactions } from '../../src/projections/transactions.js';
 import type { Projection } from '../../src/projections/projection.js';
 import { PROCESS_CHECKPOINT, type ProcessCheckpoint } from '../../src/processors/checkpoint.js';
 import type { RecordedEvent } from '../../src/ports/eventStore.js';
-import type { ProcessStanding } from '../../src/standing/standing.js';
+import type { PartStanding, ProcessStanding, ProjectionStanding } from '../../src/standing/standing.js';
+import { failingParts, reportFailing } from '../../src/standing/failingParts.js';
 import { standings } from '../../src/standing/standings.js';
 import { eventOf, type House, openHouse, phone } from '../support/house.js';
-import { buy, installed, settled } from '../support/projecting.js';
+import { buy, installed, settled, silent } from '../support/projecting.js';
+import type { FollowerHealth } from '../../src/supervision/followers.js';
+import { until } from '../support/until.js';
 
 const test = suite('standing');
 
@@ -19,7 +22,7 @@ test('who has died since the last look does not look alive', installed(async ({ 
   const projector = await project();
   await settled(projector, events);
   const look = standings({ events, store, projections: [gifts as unknown as Projection] });
-  const holder = async (): Promise<string | null | undefined> => (await look.look()).find(({ name }) => name === 'gifts')?.holder;
+  const holder = async (): Promise<string | null | undefined> => (await look.look()).find((one): one is ProjectionStanding => one.kind === 'projection')?.holder;
   assert.is(await holder(), 'projector 1');
   const kept = (await store.records.get<{ holder: string; fence: number }>('lease/projector'))?.value;
   await projector.close();
@@ -32,13 +35,30 @@ test('who has died since the last look does not look alive', installed(async ({ 
   await look.close();
 }));
 
+test('a part that fails is shown to every process until it works again', installed(async ({ events, store, openStore }) => {
+  const elsewhere = await openStore();
+  let health: FollowerHealth = { part: 'charge outcomes', failing: true, since: '2026-03-01T10:00:00.000Z', failures: 5, why: 'RangeError: see the log of that process' };
+  const own = { holder: 'a', health: () => [health, { part: 'catalogue', failing: false, failures: 0 }] };
+  const reporting = reportFailing(own, store.records, silent);
+  const shown: PartStanding = { kind: 'part', name: 'charge outcomes', process: 'a', since: '2026-03-01T10:00:00.000Z', failures: 5, why: 'RangeError: see the log of that process' };
+  await until(async () => (await failingParts(elsewhere.records)).length > 0, 'the report');
+  assert.equal(await failingParts(elsewhere.records), [shown]);
+  assert.equal(await failingParts(store.records, own), [shown], 'the process itself shows it once');
+  const look = standings({ events, store: elsewhere, projections: [] });
+  assert.equal((await look.look()).filter(({ kind }) => kind === 'part'), [shown]);
+  await look.close();
+  health = { part: 'charge outcomes', failing: false, failures: 0 };
+  await until(async () => (await failingParts(elsewhere.records)).length === 0, 'the report to go');
+  await reporting.close();
+}));
+
 test('where nothing of the log could be looked at in time, it is not said that nothing waits', installed(async ({ events, store }) => {
   await buy(events);
   const look = standings({ events, store, projections: [] });
   const { timeout } = AbortSignal;
   AbortSignal.timeout = () => AbortSignal.abort();
   try {
-    assert.equal((await look.look()).map(({ lag_exact }) => lag_exact), [false, false, false, false]);
+    assert.equal((await look.look()).map((one) => one.kind !== 'part' && one.lag_exact), [false, false, false, false]);
   } finally {
     AbortSignal.timeout = timeout;
     await look.close();
@@ -58,7 +78,7 @@ test('a stored position that is no place in the log counts as absent and is name
     const look = standings({ events, store, projections: [gifts, transactions] as unknown as readonly Projection[] });
     const found = await look.look();
     await look.close();
-    const by = new Map(found.map((one) => [one.name, [one.position, one.invalid_position, one.lag_events]]));
+    const by = new Map(found.flatMap((one) => (one.kind === 'part' ? [] : [one])).map((one) => [one.name, [one.position, one.invalid_position, one.lag_events]]));
     assert.equal(by.get('gifts'), [null, shown, 1]);
     assert.equal(by.get('transactions'), [end, null, 0]);
     // The purchase is open: nothing was ever done for it.

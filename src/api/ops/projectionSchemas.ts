@@ -15,6 +15,17 @@ const common: Readonly<Record<string, Schema>> = {
   lag_seconds: nullable('number', 'Age of the oldest of them; null: not found in time.'),
   per_second: { type: 'number', description: 'Such events that it does a second.' },
   holder: nullable('string', 'The process that works on it; null: none does.'),
+  last_holder: {
+    oneOf: [
+      object('LastHolder', {
+        process: { type: 'string' },
+        since: nullable('string', 'When it said so last.'),
+        lives: nullable('boolean', 'Whether it lives: true may mean that its disk is full, or that it is frozen; null: it can not be told from here.'),
+      }),
+      { type: 'null' },
+    ],
+    description: 'Where none does: which process did last.',
+  },
 };
 
 const rebuildProperties: Readonly<Record<string, Schema>> = {
@@ -52,7 +63,7 @@ const served = object('ServedBuild', {
 });
 const former = object('FormerBuild', { version: { type: 'integer' }, build: { type: 'integer' }, until: { type: 'string', format: 'date-time' } });
 
-/** A projection or a process manager. */
+/** A projection, a process manager, or a part of a process that fails. */
 export const standingSchema: Schema = {
   oneOf: [
     object('ProjectionStanding', {
@@ -73,14 +84,23 @@ export const standingSchema: Schema = {
       in_flight: { type: 'integer', minimum: 0, description: 'Pieces of work under way, or waiting for their next attempt.' },
       parked: { type: 'integer', minimum: 0, description: 'Pieces of work that were given up and that nobody has seen to.' },
     }),
+    object('PartStanding', {
+      kind: { type: 'string', const: 'part' },
+      name: { type: 'string', description: 'A part of a process that is to run all the time and fails; others are not listed.' },
+      process: { type: 'string' },
+      since: nullable('string', 'When the first of its failures was.'),
+      failures: { type: 'integer', minimum: 0, description: 'How often it has ended, one time after the other.' },
+      why: nullable('string', 'Why.'),
+    }),
   ],
 };
 
-const commonExample = { position: '0000000000000042', invalid_position: null, lag_events: 0, lag_exact: true, lag_seconds: 0, per_second: 12, holder: 'till-1:4711:0f3a5b7c' };
+const commonExample = { position: '0000000000000042', invalid_position: null, lag_events: 0, lag_exact: true, lag_seconds: 0, per_second: 12, holder: 'till-1:4711:0f3a5b7c', last_holder: null };
 /** One of each kind. */
 export const standingExamples = [
   { kind: 'projection', name: 'gifts', ...commonExample, version: 1, build: 0, in_use: true, quarantined: 0, rebuild: null, served: null, former: null, former_release: null },
   { kind: 'process', name: 'purchase', ...commonExample, in_flight: 2, parked: 0 },
+  { kind: 'part', name: 'charge outcomes', process: 'till-1:4711:0f3a5b7c', since: '2026-05-04T10:00:00.000Z', failures: 12, why: 'an engine does not answer' },
 ];
 
 const fieldDifference: Schema = {

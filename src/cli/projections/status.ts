@@ -2,8 +2,9 @@
 import { Command } from 'commander';
 import { numberOf, buildText } from '../../projections/running/builds.js';
 import { PROJECTIONS } from '../../readModels.js';
-import type { FormerStanding, ProcessStanding, ProjectionStanding, RebuildStanding, ServedStanding, Standing } from '../../standing/standing.js';
+import type { FormerStanding, PartStanding, ProcessStanding, ProjectionStanding, RebuildStanding, ServedStanding, Standing } from '../../standing/standing.js';
 import { standings } from '../../standing/standings.js';
+import { failingWords } from '../../supervision/followers.js';
 import { withStores } from '../engines.js';
 import { jsonLine, printable, tableLines } from '../output.js';
 import { type Terminal, writeLines } from '../terminal.js';
@@ -31,8 +32,9 @@ Example:
 function wordsOf(found: readonly Standing[]): string[] {
   const models = found.filter((one): one is ProjectionStanding => one.kind === 'projection');
   const processes = found.filter((one): one is ProcessStanding => one.kind === 'process');
-  const lag = ({ lag_events, lag_exact, lag_seconds }: Standing): [string, string] => [`${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')}`, lag_seconds === null ? '?' : `${lag_seconds.toFixed(1)} s`];
-  const holder = (one: Standing): string => one.holder ?? 'nobody';
+  const parts = found.filter((one): one is PartStanding => one.kind === 'part');
+  const lag = ({ lag_events, lag_exact, lag_seconds }: ProjectionStanding | ProcessStanding): [string, string] => [`${lag_exact ? '' : 'over '}${lag_events.toLocaleString('en-GB')}`, lag_seconds === null ? '?' : `${lag_seconds.toFixed(1)} s`];
+  const holder = (one: ProjectionStanding | ProcessStanding): string => one.holder ?? 'nobody';
   return [
     ...tableLines(
       ['read model', 'version', 'in use', 'position', 'behind', 'for', 'events/s', 'quarantined', 'kept up to date by'],
@@ -44,6 +46,8 @@ function wordsOf(found: readonly Standing[]): string[] {
       processes.map((one) => [one.name, one.position ?? 'none', ...lag(one), one.per_second, one.in_flight, one.parked, holder(one)]),
     ),
     ...invalidTexts(models, processes),
+    ...lastHolderLines(models, processes),
+    ...parts.flatMap(({ name, process, ...health }) => ['', printable(`${name} of ${process} ${failingWords({ failures: health.failures, since: health.since ?? undefined, why: health.why ?? undefined })}`)]),
     ...models.flatMap(({ name, rebuild }) => (rebuild === null ? [] : ['', rebuildText(name, rebuild)])),
     ...models.flatMap((one) => (one.served === null ? [] : ['', servedText(one, one.served)])),
     ...models.flatMap((one) => [one.former, one.former_release].flatMap((former) => (former === null ? [] : [formerText(one, former)]))),
@@ -61,6 +65,17 @@ function invalidTexts(models: readonly ProjectionStanding[], processes: readonly
   const checkpoint = managers?.invalid_position ?? null;
   if (checkpoint !== null) texts.push(`${absent('process managers', checkpoint)}: the log is read from its beginning`);
   return texts.length === 0 ? [] : ['', ...texts];
+}
+
+/** Who had led, where no process leads: one that lives and does not may be out of disk. */
+function lastHolderLines(models: readonly ProjectionStanding[], processes: readonly ProcessStanding[]): string[] {
+  const led = [['the read models', models], ['the process managers', processes]] as const;
+  return led.flatMap(([what, all]) => {
+    const last = all.find(({ last_holder: one }) => one !== null)?.last_holder ?? null;
+    if (last === null) return [];
+    const alive = last.lives === true ? ', and lives: see what its /readyz says; its disk may be full' : last.lives === false ? ', and has ended' : '';
+    return ['', printable(`nobody leads ${what}${last.since === null ? '' : ` since ${last.since}`}: ${last.process} had led them last${alive}`)];
+  });
 }
 
 function formerText({ name, version, in_use }: ProjectionStanding, former: FormerStanding): string {
