@@ -1,5 +1,6 @@
 /** A part of the log: the events of a span of time, by their own times, and the positions between which they stand, found once, so that what is read does not move (decisions 11). */
 import type { EventBatch, EventFilter, EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
+import { withoutMark } from './csv.js';
 import { isWithin, timeBounds } from './timeBounds.js';
 import { TimeError, type TimeZone } from './times.js';
 
@@ -21,12 +22,13 @@ export interface RangeWords {
   readonly from?: string | undefined;
   /** A day is meant to its end. */
   readonly to?: string | undefined;
-  /** Goes on after this position, where an earlier reading ended. */
+  /** Goes on after this position, where an earlier reading ended; as it stands in CSV will do. */
   readonly after?: string | undefined;
 }
 
 /** The range of these words. @throws TimeError for what is no time or no position of this log; UnavailableError */
-export async function logRange(events: EventStore, { zone, from, to, after }: RangeWords): Promise<LogRange> {
+export async function logRange(events: EventStore, { zone, from, to, after: given }: RangeWords): Promise<LogRange> {
+  const after = given === undefined ? undefined : withoutMark(given);
   const first = from === undefined ? null : zone.instant(from, 'first');
   const last = to === undefined ? null : zone.instant(to, 'last');
   if (first !== null && last !== null && first > last) throw new TimeError(`from (${first}) is later than to (${last})`);

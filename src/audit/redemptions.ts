@@ -2,9 +2,11 @@
 import { accountStream } from '../domain/account.js';
 import { catalogueStream } from '../domain/catalogue.js';
 import { type GiftRedeemed, giftStream } from '../domain/gift.js';
+import { shortcodeOf } from '../domain/giftIds.js';
 import { idOf } from '../domain/streamName.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
-import type { Cell } from './csv.js';
+import { type NameAt, catalogueNames } from './catalogueNames.js';
+import { type Cell, csvLine } from './csv.js';
 import { type EventView, eventView } from './eventView.js';
 import { type LogRange, readRange } from './range.js';
 import { redeemedFacts } from './redeemedFacts.js';
@@ -78,18 +80,39 @@ function wanted({ stream, metadata }: RecordedEvent, redemption: GiftRedeemed['d
   return REDEMPTION_FILTER_NAMES.every((name) => filter[name] === undefined || filter[name] === facts[name]);
 }
 
-/** The heading of a record's row in CSV. */
-export const REDEMPTION_COLUMNS: readonly string[] = [
-  'position', 'at', 'type', 'gift_id', 'redemption_id', 'location_id', 'location_merchant_id', 'merchant_id', 'brand_id', 'product_id', 'value', 'user', 'client', 'roles',
-  'request_id', 'command_id', 'causation_id', 'correlation_id', 'id', 'revision',
+/** The heading of a record's row in CSV: what programs go by, then what people do. */
+const REDEMPTION_COLUMNS: readonly string[] = [
+  'position', 'at', 'type', 'gift_id', 'redemption_id', 'location_id', 'location_merchant_id', 'merchant_id', 'brand_id', 'product_id', 'value_pence', 'user', 'client', 'roles',
+  'request_id', 'command_id', 'causation_id', 'correlation_id', 'id', 'revision', 'shortcode', 'location_name', 'location_merchant_name', 'brand_name', 'product_name',
 ];
 
-/** A record's row in CSV; `value` is pence. */
-export function redemptionRow(record: RedemptionRecord): Cell[] {
+/** Records as CSV, wherever they are asked for. */
+export interface RedemptionCsv {
+  /** With its line feed. */
+  readonly heading: string;
+  /** The lines of some records, with the names that locations, brands and products had then. @throws UnavailableError */
+  lines(records: readonly RedemptionRecord[]): Promise<string>;
+}
+
+/** Makes it; names are looked up in this log. */
+export function redemptionCsv(events: Pick<EventStore, 'read'>): RedemptionCsv {
+  const nameAt = catalogueNames(events);
+  return {
+    heading: `${csvLine(REDEMPTION_COLUMNS)}\n`,
+    async lines(records) {
+      const lines: string[] = [];
+      for (const record of records) lines.push(`${csvLine(await redemptionRow(record, nameAt))}\n`);
+      return lines.join('');
+    },
+  };
+}
+
+async function redemptionRow(record: RedemptionRecord, nameAt: NameAt): Promise<Cell[]> {
   const { position, at, type, gift_id, redemption, by, request_id, command_id, causation_id, correlation_id, id, revision } = record;
   const { redemption_id, location_id, location_merchant_id, merchant_id, brand_id, product_id, value } = redemption;
+  const names = await Promise.all([nameAt('store', location_id, position), nameAt('merchant', location_merchant_id, position), nameAt('brand', brand_id, position), nameAt('product', product_id, position)]);
   return [
     position, at, type, gift_id, redemption_id, location_id, location_merchant_id, merchant_id, brand_id, product_id, value, by.user, by.client, by.roles?.join(' '),
-    request_id, command_id, causation_id, correlation_id, id, revision,
+    request_id, command_id, causation_id, correlation_id, id, revision, shortcodeOf(gift_id), ...names,
   ];
 }

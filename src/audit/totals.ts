@@ -6,7 +6,8 @@ import type { DisputeClosed, DisputeOpened, RefundedAtProvider } from '../domain
 import type { GiftsPurchased } from '../domain/purchase.js';
 import type { GiftsRefunded, RefundFailed } from '../domain/refund.js';
 import type { EventStore, Position, RecordedEvent } from '../ports/eventStore.js';
-import type { Cell } from './csv.js';
+import { catalogueNames } from './catalogueNames.js';
+import { csvLine } from './csv.js';
 import { type LogRange, readRange } from './range.js';
 import { redeemedFacts } from './redeemedFacts.js';
 import type { TimeZone } from './times.js';
@@ -158,10 +159,14 @@ export function sumOf(rows: readonly TotalRow[]): Sums {
   return sums;
 }
 
-/** The heading of a row in CSV; values are pence. */
-export const TOTAL_COLUMNS: readonly string[] = ['day', 'merchant_id', ...Object.keys(noSums())];
+const SUM_NAMES = Object.keys(noSums()) as (keyof Sums)[];
 
-/** A row in CSV. */
-export function totalRow({ day, merchant_id, ...sums }: TotalRow): Cell[] {
-  return [day, merchant_id, ...(Object.keys(noSums()) as (keyof Sums)[]).map((name) => sums[name])];
+/** Rows as CSV, with the heading, without line feeds; each merchant with its name as it was at the range's end. @throws UnavailableError */
+export async function totalsCsv(events: Pick<EventStore, 'read'>, rows: readonly TotalRow[], { through }: Pick<LogRange, 'through'>): Promise<string[]> {
+  const nameAt = catalogueNames(events);
+  const lines = [csvLine(['day', 'merchant_id', ...SUM_NAMES.map((name) => (name.endsWith('_value') ? `${name}_pence` : name)), 'merchant_name'])];
+  for (const { day, merchant_id, ...sums } of rows) {
+    lines.push(csvLine([day, merchant_id, ...SUM_NAMES.map((name) => sums[name]), merchant_id === '' ? '' : await nameAt('merchant', merchant_id, through ?? '')]));
+  }
+  return lines;
 }

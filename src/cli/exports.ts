@@ -45,6 +45,10 @@ export function neededReason(reason: string | undefined, what: string): string {
   return text;
 }
 
+/** What help says of every CSV (`audit/csv.ts`). */
+export const CSV_RULE = `A text that a spreadsheet would take for a number, a date or a formula is led by an apostrophe,
+and so is one that begins with one: a program takes one leading apostrophe away. Amounts name their unit.`;
+
 /** Adds `--json`, and `--csv` where the command has rows. */
 export function outputOptions(command: Command, { csv }: { csv: boolean }): Command {
   command.addOption(new Option('--json', 'one JSON object a line on standard output, and nothing else').conflicts('csv'));

@@ -10,7 +10,7 @@ export const CONTENT_TYPES = { ndjson: 'application/x-ndjson; charset=utf-8', cs
 
 /** The query parameter; spread into the `properties` of a query's schema. */
 export const formatParameter = {
-  format: { type: 'string', enum: ['json', 'ndjson', 'csv'], description: 'JSON, or a stream: a JSON object a line, or CSV with a heading. Default: as `Accept` says, else JSON.' },
+  format: { type: 'string', enum: ['json', 'ndjson', 'csv'], description: 'JSON, or a stream: a JSON object a line, or CSV with a heading. In CSV a text that a spreadsheet would take for a number, a date or a formula is led by an apostrophe, and so is one that begins with one: a program takes one leading apostrophe away. Default: as `Accept` says, else JSON.' },
 } as const satisfies Record<string, Schema>;
 
 /** The formats in the order in which a caller gets them who names none of them. */

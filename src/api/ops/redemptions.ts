@@ -1,13 +1,13 @@
 /** Redemptions as auditors export them: page by page, or as a stream of any length (decisions 11). */
 import type { LogRange } from '../../audit/range.js';
-import { REDEMPTION_COLUMNS, REDEMPTION_FILTERS, REDEMPTION_FILTER_NAMES, type RedemptionFilter, type RedemptionRecord, readRedemptions, redemptionRow, unknownTo } from '../../audit/redemptions.js';
+import { REDEMPTION_FILTERS, REDEMPTION_FILTER_NAMES, type RedemptionFilter, type RedemptionRecord, readRedemptions, redemptionCsv, unknownTo } from '../../audit/redemptions.js';
 import type { EventStore, Position } from '../../ports/eventStore.js';
 import { HttpError } from '../errors.js';
 import { alsoNamed } from '../query.js';
 import type { Call, Schema } from '../route.js';
 import type { OpsDeps } from './deps.js';
 import { eventExample, eventSchema } from './eventSchemas.js';
-import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
+import { CONTENT_TYPES, alsoAs, formatOf, formatParameter } from './formats.js';
 import type { OpsRoute } from './frame.js';
 import { rangeAsked, rangeExample, rangeParameters, rangeProperties } from './ranges.js';
 
@@ -94,12 +94,13 @@ export function redemptionAuditRoutes({ engines }: Pick<OpsDeps, 'engines'>): Op
           const { records, next } = await page(engines.events, range, filter, query['limit'] as number);
           return { status: 200, body: { data: records, next, ...range }, shown: records.length };
         }
-        const { heading, line } = lineWriter(format, REDEMPTION_COLUMNS, redemptionRow);
+        const csv = redemptionCsv(engines.events);
+        const linesOf = async (records: readonly RedemptionRecord[]): Promise<string> => (format === 'csv' ? csv.lines(records) : records.map((record) => `${JSON.stringify(record)}\n`).join(''));
         return {
           contentType: CONTENT_TYPES[format],
           async *records() {
-            yield { text: heading, count: 0, position: range.after };
-            for await (const { records, position } of readRedemptions(engines.events, range, filter)) yield { text: records.map(line).join(''), count: records.length, position };
+            yield { text: format === 'csv' ? csv.heading : '', count: 0, position: range.after };
+            for await (const { records, position } of readRedemptions(engines.events, range, filter)) yield { text: await linesOf(records), count: records.length, position };
           },
         };
       },

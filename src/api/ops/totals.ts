@@ -1,11 +1,11 @@
 /** Totals per merchant and day, and the check that they agree with the streams (decisions 11). */
 import { type TotalsCheck, checkTotals } from '../../audit/checkTotals.js';
 import { unknownTo } from '../../audit/redemptions.js';
-import { TOTAL_COLUMNS, type TotalRow, foldTotals, noSums, sumOf, totalRow } from '../../audit/totals.js';
+import { foldTotals, noSums, sumOf, totalsCsv } from '../../audit/totals.js';
 import { HttpError } from '../errors.js';
 import { alsoNamed } from '../query.js';
 import type { Schema } from '../route.js';
-import { CONTENT_TYPES, alsoAs, formatOf, formatParameter, lineWriter } from './formats.js';
+import { CONTENT_TYPES, alsoAs, formatOf, formatParameter } from './formats.js';
 import type { OpsRoute } from './frame.js';
 import { rangeAsked, rangeExample, rangeParameters, rangeProperties, zoneAsked } from './ranges.js';
 import type { OpsDeps } from './deps.js';
@@ -102,11 +102,11 @@ export function totalsRoutes({ engines, models }: OpsDeps): OpsRoute[] {
         const all = await foldTotals(events, range, zone, { signal });
         const rows = merchant === undefined ? all : all.filter(({ merchant_id }) => merchant_id === merchant);
         if (format !== 'json') {
-          const { heading, line } = lineWriter<TotalRow>(format, TOTAL_COLUMNS, totalRow);
+          const lines = format === 'csv' ? await totalsCsv(events, rows, range) : rows.map((row) => JSON.stringify(row));
           return {
             contentType: CONTENT_TYPES[format],
             async *records() {
-              yield { text: heading + rows.map(line).join(''), count: rows.length, position: range.through };
+              yield { text: lines.map((line) => `${line}\n`).join(''), count: rows.length, position: range.through };
             },
           };
         }

@@ -1,12 +1,11 @@
 /** `gift audit redemptions`: redemptions and their reversals of any number as lines, in constant memory, resumable by position. */
 import { Command } from 'commander';
-import { csvLine } from '../../audit/csv.js';
-import { REDEMPTION_COLUMNS, REDEMPTION_FILTER_NAMES, type RedemptionRecord, readRedemptions, redemptionRow } from '../../audit/redemptions.js';
+import { REDEMPTION_FILTER_NAMES, type RedemptionRecord, readRedemptions, redemptionCsv } from '../../audit/redemptions.js';
 import type { LogRange } from '../../audit/range.js';
 import type { Position } from '../../ports/eventStore.js';
 import { shareOf } from '../../projections/rebuilding/share.js';
 import { withLog } from '../engines.js';
-import { accessRequest, cliAccess, outputOptions, reasonOf } from '../exports.js';
+import { CSV_RULE, accessRequest, cliAccess, outputOptions, reasonOf } from '../exports.js';
 import { type Goal, progressBar } from '../progress.js';
 import { type RangeFlags, rangeInWords, rangeOf, rangeOptions } from '../ranges.js';
 import { CommandFailure, EXIT, type Terminal, writeText } from '../terminal.js';
@@ -28,6 +27,8 @@ export function auditRedemptionsCommand(terminal: Terminal): Command {
     .option('--reason <text>', 'why; kept with the record of who saw what');
   return outputOptions(rangeOptions(filterOptions(command, REDEMPTION_FILTER_NAMES)), { csv: true })
     .addHelpText('after', `
+In CSV the columns from shortcode on are for people: names are those of the day. ${CSV_RULE}
+
 An export that was broken off is gone on with by --after and the position in its last whole line; one that is cut off in the middle is dropped.
 
 Examples:
@@ -46,7 +47,8 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
     const access = cliAccess(events);
     const begun = await access.recorder.begin(access.asker, accessRequest('gift audit redemptions', { ...flags }, { personal: false, reason }));
     const progress = progressBar(terminal.stderr, { doing: 'exporting', unit: 'records' });
-    const line = flags.json === true ? (record: RedemptionRecord): string => `${JSON.stringify(record)}\n` : (record: RedemptionRecord): string => `${csvLine(redemptionRow(record))}\n`;
+    const csv = redemptionCsv(events);
+    const linesOf = async (records: readonly RedemptionRecord[]): Promise<string> => (flags.json === true ? records.map((record) => `${JSON.stringify(record)}\n`).join('') : csv.lines(records));
     const toTerminal = (terminal.stdout as { readonly isTTY?: boolean }).isTTY === true;
     let count = 0;
     let position: Position | null = range.after;
@@ -54,10 +56,10 @@ async function runExport(terminal: Terminal, flags: RedemptionFlags): Promise<vo
     let reading = true;
     try {
       // What is gone on with has its heading already.
-      if (flags.json !== true && asked === undefined) reading = await writeText(terminal.stdout, `${csvLine(REDEMPTION_COLUMNS)}\n`);
+      if (flags.json !== true && asked === undefined) reading = await writeText(terminal.stdout, csv.heading);
       if (reading) {
         for await (const batch of readRedemptions(events, range, filter, terminal.signal)) {
-          reading = batch.records.length === 0 || (await writeText(terminal.stdout, batch.records.map(line).join('')));
+          reading = batch.records.length === 0 || (await writeText(terminal.stdout, await linesOf(batch.records)));
           if (!reading) break;
           ({ position } = batch);
           count += batch.records.length;

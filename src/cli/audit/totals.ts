@@ -1,12 +1,12 @@
 /** `gift audit totals`: what was issued, redeemed, taken back, refunded and charged back, per merchant and day; and whether log and streams agree on it. */
 import { Command } from 'commander';
 import { type TotalsCheck, checkTotals } from '../../audit/checkTotals.js';
-import { type Cell, csvLine } from '../../audit/csv.js';
+import type { Cell } from '../../audit/csv.js';
 import type { LogRange } from '../../audit/range.js';
-import { TOTAL_COLUMNS, type Sums, type TotalRow, foldTotals, noSums, sumOf, totalRow } from '../../audit/totals.js';
+import { type Sums, type TotalRow, foldTotals, noSums, sumOf, totalsCsv } from '../../audit/totals.js';
 import { pounds } from '../../domain/money.js';
 import { type OpenedStores, withStores } from '../engines.js';
-import { accessRequest, cliAccess, outputOptions, reasonOf } from '../exports.js';
+import { CSV_RULE, accessRequest, cliAccess, outputOptions, reasonOf } from '../exports.js';
 import { jsonLine, tableLines } from '../output.js';
 import { type Progress, progressBar } from '../progress.js';
 import { type RangeFlags, rangeInWords, rangeOf, rangeOptions } from '../ranges.js';
@@ -31,6 +31,8 @@ what is redeemed and taken back the location's; charged back are disputes that w
     .option('--reason <text>', 'why; kept with the record of who saw what');
   return outputOptions(rangeOptions(filterOptions(command, ['merchant'])), { csv: true })
     .addHelpText('after', `
+${CSV_RULE}
+
 Examples:
   $ gift audit totals --from 2026-05-01 --to 2026-05-31
   $ gift audit totals --check --json`)
@@ -53,7 +55,7 @@ async function runTotals(terminal: Terminal, flags: TotalsFlags): Promise<void> 
     const rows = merchant === undefined ? all : all.filter(({ merchant_id }) => merchant_id === merchant);
     const access = cliAccess(opened.events);
     await access.recorder.seen(access.asker, accessRequest('gift audit totals', { ...flags }, { personal: false, reason }), rows.length);
-    await writeLines(terminal.stdout, flags.json === true ? jsonOf(rows, range, check) : flags.csv === true ? csvOf(rows) : tableOf(rows, range));
+    await writeLines(terminal.stdout, flags.json === true ? jsonOf(rows, range, check) : flags.csv === true ? await totalsCsv(opened.events, rows, range) : tableOf(rows, range));
     if (check === undefined) return;
     if (flags.json !== true) await writeLines(terminal.stderr, inWords(check));
     if (!check.agree) throw new CommandFailure(`log and streams disagree: ${check.differences_found} differences, ${check.faults_found} faults; look at each with gift history`);
@@ -75,11 +77,6 @@ async function made(
 function* jsonOf(rows: readonly TotalRow[], range: LogRange, check: TotalsCheck | undefined): Generator<string> {
   for (const row of rows) yield jsonLine(row);
   yield jsonLine({ action: 'done', sums: sumOf(rows), ...range, ...(check === undefined ? {} : { check }) });
-}
-
-function* csvOf(rows: readonly TotalRow[]): Generator<string> {
-  yield csvLine(TOTAL_COLUMNS);
-  for (const row of rows) yield csvLine(totalRow(row));
 }
 
 function tableOf(rows: readonly TotalRow[], range: LogRange): string[] {

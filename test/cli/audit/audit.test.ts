@@ -5,6 +5,7 @@ import { Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { accessStream } from '../../../src/domain/access.js';
+import { shortcodeOf } from '../../../src/domain/giftIds.js';
 import { type Ran, gift } from '../../support/cli.js';
 import { buy, redeem, unredeem } from '../../support/giftFlow.js';
 import { GIFT } from '../../support/programs.js';
@@ -38,7 +39,7 @@ test('redemptions and their reversals come as CSV, in log order, with what was r
   const { code, out, err } = await audit('redemptions');
   assert.equal(code, 0, err);
   const lines = out.trimEnd().split('\n');
-  assert.equal(lines[0], 'position,at,type,gift_id,redemption_id,location_id,location_merchant_id,merchant_id,brand_id,product_id,value,user,client,roles,request_id,command_id,causation_id,correlation_id,id,revision');
+  assert.equal(lines[0], 'position,at,type,gift_id,redemption_id,location_id,location_merchant_id,merchant_id,brand_id,product_id,value_pence,user,client,roles,request_id,command_id,causation_id,correlation_id,id,revision,shortcode,location_name,location_merchant_name,brand_name,product_name');
   const cells = lines.slice(1).map((line) => line.split(','));
   assert.deepEqual(cells.map((row) => [row[2], row[3], row[5], row[10], row[11]]), [
     ['GiftRedeemed', lattes[0], 'bean-soho', '350', 'till-coffee'],
@@ -46,6 +47,11 @@ test('redemptions and their reversals come as CSV, in log order, with what was r
     ['GiftUnredeemed', lattes[0], 'bean-soho', '350', 'till-coffee'],
     ['GiftRedeemed', cells[3]?.[3], 'screen-soho', '1050', 'dan'],
   ]);
+  assert.deepEqual(cells[0]?.slice(-5), [shortcodeOf(lattes[0] ?? ''), 'Bean Soho', 'Coffee Ltd', 'Bean', 'Café latte']);
+  assert.match(cells[0]?.[0] ?? '', /^'\d{16}$/, 'a spreadsheet keeps its digits');
+  // The operations API sends the very same.
+  const sent = await service.ask('GET', '/ops/redemptions?format=csv', { token: await service.userToken('aud') });
+  assert.deepEqual([sent.status, sent.text], [200, out]);
   assert.match(err, /^the whole log: log positions after the beginning through \d+; days are of Europe\/London\n4 records up to log position \d+\n$/);
 });
 
@@ -139,8 +145,8 @@ test('people see a table with pounds, and CSV has pence', async () => {
   assert.match(out, /all +4 +21\.00 +3 +17\.50 +1 +3\.50 +0 +0\.00 +0 +0\.00\n$/);
   assert.match(err, /2 transactions and 4 gifts read by their streams, 0 of them paid for and not issued yet: all agrees to the penny/);
   const csv = (await audit('totals', '--csv')).out.split('\n');
-  assert.equal(csv[0], 'day,merchant_id,issued,issued_value,redeemed,redeemed_value,unredeemed,unredeemed_value,refunded,refunded_value,charged_back,charged_back_value');
-  assert.match(csv[2] ?? '', /,coffee,3,1050,2,700,1,350,0,0,0,0$/);
+  assert.equal(csv[0], 'day,merchant_id,issued,issued_value_pence,redeemed,redeemed_value_pence,unredeemed,unredeemed_value_pence,refunded,refunded_value_pence,charged_back,charged_back_value_pence,merchant_name');
+  assert.match(csv[2] ?? '', /,coffee,3,1050,2,700,1,350,0,0,0,0,Coffee Ltd$/);
 });
 
 test('who saw what is shown', async () => {
