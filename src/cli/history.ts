@@ -2,7 +2,7 @@
 import { Command } from 'commander';
 import { ALL_RELATIONS, giftThen } from '../api/ops/giftThen.js';
 import { csvLine } from '../audit/csv.js';
-import { EVENT_COLUMNS, HISTORY_COLUMNS, eventRow, historyRows } from '../audit/eventRows.js';
+import { EVENT_COLUMNS, eventBlocks, eventRow } from '../audit/eventRows.js';
 import { type EventView, eventView } from '../audit/eventView.js';
 import { type HistoryDeps, type NamedGifts, giftHistory, namedGifts } from '../audit/giftHistory.js';
 import { knownInLog } from '../audit/knownInLog.js';
@@ -15,7 +15,7 @@ import { findHashKey } from '../keys.js';
 import { addressOf } from '../publicUrl.js';
 import { type OpenedStores, withStores } from './engines.js';
 import { type SightFlags, accessRequest, cliAccess, outputOptions, sightOf, sightOptions } from './exports.js';
-import { jsonLine, jsonText, tableLines } from './output.js';
+import { blockLines, jsonLine, jsonText } from './output.js';
 import { CommandFailure, EXIT, type Terminal, writeLines } from './terminal.js';
 import { pastInstantOf } from './times.js';
 
@@ -74,7 +74,7 @@ async function runHistory(terminal: Terminal, gift: string, flags: HistoryFlags)
     if (time !== undefined) return showThen(terminal, { deps, opened, found, time, flags, personal: sight.personal, seen });
     const views = (await giftHistory(deps, found)).map((event) => eventView(event, sight));
     await seen(views.length);
-    await writeLines(terminal.stdout, flags.json === true ? views.map(jsonLine) : flags.csv === true ? csvOf(views) : tableOf(found, views));
+    await writeLines(terminal.stdout, flags.json === true ? views.map(jsonLine) : flags.csv === true ? csvOf(views) : blocksOf(found, views, terminal.stdout.columns));
   }, { onlyReads: true });
 }
 
@@ -118,8 +118,9 @@ function* csvOf(views: readonly EventView[]): Generator<string> {
   for (const view of views) yield csvLine(eventRow(view));
 }
 
-function tableOf({ giftIds, transactionId }: NamedGifts, views: readonly EventView[]): string[] {
+function blocksOf({ giftIds, transactionId }: NamedGifts, views: readonly EventView[], columns: number | undefined): string[] {
   const [giftId] = giftIds;
   const what = giftIds.length === 1 && giftId !== undefined ? `gift ${giftId} (${shortcodeOf(giftId)}) of transaction ${transactionId}` : `the ${giftIds.length} gifts of transaction ${transactionId}`;
-  return [`${what}: ${views.length} events, the last at log position ${views.at(-1)?.position ?? ''}; times are UTC`, '', ...tableLines(HISTORY_COLUMNS, historyRows(views))];
+  const heading = `${what}: ${views.length} events, the last at log position ${views.at(-1)?.position ?? ''}; times are UTC`;
+  return [...blockLines([{ head: heading, more: [] }], columns), '', ...blockLines(eventBlocks(views), columns)];
 }

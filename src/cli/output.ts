@@ -1,5 +1,6 @@
 /** How results are written: JSON lines, or a table for people; CSV is made by `audit/csv.ts`. */
 import type { Cell } from '../audit/csv.js';
+import type { EventBlock } from '../audit/eventRows.js';
 
 /** A record as one JSON line, without its line feed. */
 export const jsonLine = (record: object): string => plain(JSON.stringify(record));
@@ -25,4 +26,52 @@ export function tableLines(headings: readonly string[], rows: readonly (readonly
 /** What a terminal shows of a value: texts of others must not move the cursor. */
 export function printable(cell: Cell): string {
   return cell === null || cell === undefined ? '' : String(cell).replaceAll(/[\p{Cc}\p{Cf}]/gu, '');
+}
+
+const INDENT = '    ';
+/** Where nobody says how wide it is, ends of lines are nowhere: programs and pagers see to them. */
+const NARROWEST = 40;
+
+/** Events as blocks, none of whose lines is wider than the terminal (columns; absent: as wide as they come). */
+export function blockLines(blocks: readonly EventBlock[], columns: number | undefined): string[] {
+  const width = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(NARROWEST, columns);
+  return blocks.flatMap(({ head, more }) => [...wrapped(printable(head), width, INDENT, ''), ...more.flatMap((text) => wrapped(printable(text), width, `${INDENT}  `, INDENT))]);
+}
+
+/** The words of a text in lines of this width; one that is wider itself is cut. Widths are counted in characters, of which those of East Asian scripts and emoji take two columns. */
+function wrapped(text: string, width: number, indent: string, firstIndent: string): string[] {
+  const lines: string[] = [];
+  let line = firstIndent;
+  let used = firstIndent.length;
+  let empty = true;
+  const end = (): void => {
+    lines.push(line.trimEnd());
+    line = indent;
+    used = indent.length;
+    empty = true;
+  };
+  for (const word of text.split(' ')) {
+    const wide = widthOf(word);
+    if (!empty && used + 1 + wide > width) end();
+    if (!empty) {
+      line += ' ';
+      used += 1;
+    }
+    for (const sign of word) {
+      const its = widthOf(sign);
+      if (used + its > width) end();
+      line += sign;
+      used += its;
+      empty = false;
+    }
+    empty = false;
+  }
+  end();
+  return lines;
+}
+
+function widthOf(text: string): number {
+  let width = 0;
+  for (const sign of text) width += /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u.test(sign) ? 2 : 1;
+  return width;
 }

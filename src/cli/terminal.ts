@@ -7,7 +7,8 @@ export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 /** Where a command runs. */
 export interface Terminal {
   readonly stdin: Readable;
-  readonly stdout: Writable;
+  /** `columns`: how wide it is, where it is a terminal. */
+  readonly stdout: Writable & { readonly columns?: number };
   readonly stderr: Writable & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Lets other processes of the machine have processor and memory first from now on: for work that may take long. Absent: the process is not the command's own. */

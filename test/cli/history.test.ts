@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { accessStream } from '../../src/domain/access.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
-import { gift } from '../support/cli.js';
+import { run } from '../../src/cli/program.js';
+import { gift, sink } from '../support/cli.js';
 import { buy, purchaseOf, redeem, unredeem } from '../support/giftFlow.js';
 import { type Json, type Service, startService } from '../support/service.js';
 import { eventually } from '../support/until.js';
@@ -80,13 +82,28 @@ test('a transaction gives the lives of all its gifts, one gift only its own shar
   assert.deepEqual([first.data.receivers.length, first.data.receivers[0].phone_number, first.data.other_receivers], [1, '***', 1]);
 });
 
-test('people see a table: who, where, and what led to what', async () => {
+test('people see a block an event: who, where, what led to what, and how the provider names the message', async () => {
   const { out } = await history(id);
   const lines = out.trimEnd().split('\n');
   assert.match(lines[0] ?? '', new RegExp(`^gift ${id} \\(${shortcodeOf(id)}\\) of transaction ${transactionId}: 10 events, the last at log position \\d+; times are UTC$`));
-  assert.match(lines[2] ?? '', /^ *# +when +what +who +client +where +request +cause +details$/);
-  assert.match(lines.find((line) => line.includes('PaymentCharged')) ?? '', /#2 +amount=700 provider=simulated/);
-  assert.match(lines.find((line) => line.includes('GiftRedeemed')) ?? '', /till-coffee \(redeem unredeem\) +app +bean-soho/);
+  const block = (type: string): string => out.slice(out.indexOf(`Z  ${type}`)).split(/\n#/)[0] ?? '';
+  assert.match(out, /\n\n#1  \S+Z  GiftsPurchased\n    by ann\b.*, request the-purchase\n    buyer_id=ann /);
+  assert.match(block('PaymentCharged'), /because of #2\n    amount=700 provider=simulated/);
+  assert.match(block('GiftRedeemed'), /\n    by till-coffee \(redeem unredeem\), through app, at bean-soho, request /);
+  const sent = (await history(id, '--json')).records().find(({ type }) => type === 'NotificationSent') as Json;
+  assert.ok(block('NotificationSent').includes(`message_id=${sent.data.message_id as string}`), block('NotificationSent'));
+});
+
+test('on a terminal no line is wider than it is, and nothing is lost', async () => {
+  const whole = (await history(id)).out;
+  for (const columns of [100, 60, 1]) {
+    const { stream, text } = sink();
+    const stdout = Object.assign(stream, { columns });
+    assert.equal(await run({ stdin: Readable.from([]), stdout, stderr: sink().stream, env: service.settings, signal: new AbortController().signal }, ['history', id]), 0);
+    for (const line of text().trimEnd().split('\n')) assert.ok(line.length <= Math.max(40, columns), line);
+    const told = (output: string): string => output.slice(output.indexOf('#1')).replaceAll(/\s/g, '');
+    assert.equal(told(text()), told(whole));
+  }
 });
 
 test('CSV has a heading, and one line an event', async () => {
@@ -94,7 +111,7 @@ test('CSV has a heading, and one line an event', async () => {
   const lines = out.trimEnd().split('\n');
   assert.equal(lines[0], 'position,stream,revision,type,id,at,user,client,roles,request_id,command_id,causation_id,correlation_id,data');
   assert.equal(lines.length, 11);
-  assert.match(lines[8] ?? '', new RegExp(`^\\d+,gift-${id},2,GiftRedeemed,[0-9a-f-]+,[^,]+,till-coffee,app,redeem unredeem,`));
+  assert.match(lines[8] ?? '', new RegExp(`^'\\d+,gift-${id},2,GiftRedeemed,[0-9a-f-]+,[^,]+,till-coffee,app,redeem unredeem,`));
 });
 
 test('no secret shows anywhere, and personal fields only for a reason, which is kept', async () => {

@@ -1,6 +1,6 @@
 /** `gift parked show ID`: one piece of parked work with all that happened to it. */
 import { Command } from 'commander';
-import { HISTORY_COLUMNS, historyRows } from '../../audit/eventRows.js';
+import { eventBlocks } from '../../audit/eventRows.js';
 import { type EventView, eventView } from '../../audit/eventView.js';
 import { knownInLog } from '../../audit/knownInLog.js';
 import { isSettled } from '../../audit/parkedSettled.js';
@@ -8,7 +8,7 @@ import { parkedEntry, parkedView, type ParkedView } from '../../audit/parkedView
 import { findParked } from '../../commands/parkedWork.js';
 import { withStores } from '../engines.js';
 import { outputOptions } from '../exports.js';
-import { jsonLine, printable, tableLines } from '../output.js';
+import { blockLines, jsonLine } from '../output.js';
 import { toldRefusal } from '../refusals.js';
 import { type Terminal, writeLines } from '../terminal.js';
 
@@ -29,7 +29,7 @@ Example:
       }, { onlyReads: true }).catch(toldRefusal);
       const view = parkedView(parkedEntry(found.id, found.history));
       const events = found.history.map((event) => eventView(event, { personal: false }));
-      await writeLines(terminal.stdout, json === true ? [jsonLine({ ...view, settled, events })] : inWords(view, settled, events));
+      await writeLines(terminal.stdout, json === true ? [jsonLine({ ...view, settled, events })] : inWords(view, settled, events, terminal.stdout.columns));
     });
 }
 
@@ -39,14 +39,17 @@ const WHAT_NEXT: Readonly<Record<ParkedView['state'], (view: ParkedView, settled
   discarded: () => 'nobody will do it',
 };
 
-function inWords(view: ParkedView, settled: boolean, events: readonly EventView[]): string[] {
+function inWords(view: ParkedView, settled: boolean, events: readonly EventView[], columns: number | undefined): string[] {
   const { id, process, step, entity, transaction_id, state, cause, times } = view;
-  return [
+  const about = [
     `parked work ${id}: ${process} ${step} of ${entity}${entity === transaction_id ? '' : ` (transaction ${transaction_id})`}`,
     `${state}, after being parked ${times} ${times === 1 ? 'time' : 'times'} in a row; ${WHAT_NEXT[state](view, settled)}`,
-    `cause: ${printable(cause)}`,
+    `cause: ${cause}`,
+  ];
+  return [
+    ...blockLines(about.map((head) => ({ head, more: [] })), columns),
     '',
-    ...tableLines(HISTORY_COLUMNS, historyRows(events)),
+    ...blockLines(eventBlocks(events), columns),
     '',
     `gift history ${transaction_id} shows all that happened around it`,
   ];
