@@ -1,11 +1,10 @@
 /** All projections, and the read models that queries and commands read. */
 import { giftStream } from './domain/gift.js';
-import type { EventStore } from './ports/eventStore.js';
 import type { ReadStore } from './ports/readStore.js';
 import { accountsProjection } from './projections/accounts.js';
 import { catalogueProjection } from './projections/catalogue/catalogue.js';
 import { gifts } from './projections/gifts.js';
-import { linearizable } from './projections/linearizable.js';
+import { linearizable, type ToldLog } from './projections/linearizable.js';
 import { parkedProjection } from './projections/parked.js';
 import type { Projection } from './projections/projection.js';
 import { openReadModel, type ReadModel } from './projections/readModel.js';
@@ -33,9 +32,9 @@ export type ReadModels = { readonly [N in keyof typeof ALL]: (typeof ALL)[N] ext
  * Opens every read model on a store; nothing is kept open. `events`: the log that they are filled from, where gifts are to be read as it tells them at that moment: they are redeemed at tills,
  * and nobody there is to wait for a read model.
  */
-export function openReadModels(store: ReadStore, events?: Pick<EventStore, 'local'>): ReadModels {
+export function openReadModels(store: ReadStore, events?: ToldLog): ReadModels {
   const models = Object.fromEntries(Object.entries(ALL).map(([name, projection]) => [name, openReadModel(store, projection as unknown as Projection)])) as ReadModels;
-  return { ...models, gifts: linearizable(models.gifts, events?.local, giftStream) };
+  return { ...models, gifts: linearizable(models.gifts, events, giftStream) };
 }
 
 /** The read models that every route may answer from. */

@@ -183,6 +183,12 @@ export interface EventStore {
   readonly local?: LocalLog;
 
   /**
+   * Position of the last event of a stream, as the server has it: nothing that was acknowledged before it was asked is missing. `undefined` while the stream has none. Absent where `local`
+   * says it. @throws UnavailableError
+   */
+  lastOf?(stream: string): Promise<Position | undefined>;
+
+  /**
    * The narrowest part of the log that holds every event whose own time is within these (ISO 8601, UTC, milliseconds; both included), in whatever order times stand in the log: a clock may
    * have been ahead for a while, and clocks of several machines differ. `undefined`: there is none. It looks at the times of what lies outside that part, never at data: some two seconds a
    * million, in slices. Absent where an engine has no way but to read all of it (`audit/timeBounds.ts`). @throws UnavailableError

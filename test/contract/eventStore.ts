@@ -54,6 +54,21 @@ const PROMISES: Readonly<Record<string, Promised>> = {
     assert.is(local.end(), await store.end());
   },
 
+  async 'elsewhere it is asked for the last event of a stream, and for its end, and knows at once of what was appended'(store) {
+    assert.is(store.lastOf === undefined, store.local !== undefined, 'what is not on this machine');
+    if (store.lastOf === undefined) return;
+    const [stream, other] = [newStream(), newStream()];
+    assert.is(await store.lastOf(stream), undefined);
+    for (let n = 0; n < 20; n++) {
+      const { position } = await store.append(stream, events(2), n === 0 ? 'none' : n * 2 - 1);
+      assert.is(await store.lastOf(stream), position);
+      assert.ok(((await store.end()) ?? '') >= position);
+    }
+    const before = await store.lastOf(stream);
+    const later = await store.append(other, [event()], 'none');
+    assert.equal([await store.lastOf(stream), await store.lastOf(other)], [before, later.position]);
+  },
+
   async 'an event is read as it was appended'(store) {
     const stream = newStream();
     const appended: NewEvent = {

@@ -47,7 +47,7 @@ function behind() {
       return streams.get(stream);
     },
   };
-  const read = linearizable(model, log, (id) => `gift-${id}`);
+  const read = linearizable(model, { local: log, end: async () => log.end() }, (id) => `gift-${id}`);
   const append = (id: string): void => {
     state.end = String(Number(state.end) + 1);
     streams.set(`gift-${id}`, state.end);
@@ -190,8 +190,9 @@ test('a read store that is gone is told to who reads', async () => {
 test('an empty log tells of nothing; without a log nearby the model is as it was', async () => {
   const { read } = behind();
   const empty: LocalLog = { end: () => undefined, lastOf: () => undefined };
-  assert.equal(await linearizable(read, empty, (id) => id).get('a'), await read.get('a'));
+  assert.equal(await linearizable(read, { local: empty, end: async () => undefined }, (id) => id).get('a'), await read.get('a'));
   assert.is(linearizable(read, undefined, (id) => id), read);
+  assert.is(linearizable(read, { end: async () => undefined }, (id) => id), read);
 });
 
 test.run();

@@ -128,6 +128,8 @@ export async function openEventStoreDb({ url, logger, timeoutMs = TIMEOUT_MS }: 
 
     end: async () => repeating(reads.end),
 
+    lastOf: async (stream) => repeating(async () => reads.lastOf(stream)),
+
     reaches: async (position) => repeating(async () => reads.reaches(position)),
 
     seal: async () => repeating(seal.seal),

@@ -24,6 +24,8 @@ export interface Reads {
   revisionOf(stream: string, id: string): Promise<number | undefined>;
   /** Revision of the stream's last event; -1 when there is none. */
   last(stream: string): Promise<number>;
+  /** As the port's `lastOf`. */
+  lastOf(stream: string): Promise<Position | undefined>;
   /** As the port's `end`. */
   end(): Promise<Position | undefined>;
   /** As the port's `reaches`. */
@@ -85,6 +87,10 @@ export function openReads(connection: Connection, timeoutMs: number): Reads {
     },
     async last(stream) {
       return (await idsOf(readStreamBack(stream, 1), stream))[0]?.revision ?? -1;
+    },
+    async lastOf(stream) {
+      const last = (await idsOf(readStreamBack(stream, 1), stream))[0];
+      return last === undefined ? undefined : positionOf(last.commit);
     },
     async end() {
       let end: string | undefined;

@@ -6,6 +6,7 @@ import { documentOf, layoutOf } from './layout.js';
 import type { Layout, MongoDocument } from './layout.js';
 import { BULK_MS, CALL_MS } from './link.js';
 import type { Link } from './link.js';
+import { gatheredLookUps } from './lookups.js';
 import { filterOf, sortOf } from './query.js';
 
 /** The reads of the port. */
@@ -23,6 +24,8 @@ const SIDE_BY_SIDE = 4;
 
 /** @param link to the server. */
 export function createReader(link: Link): Reader {
+  const lookUp = gatheredLookUps(link);
+
   async function some<B extends Body>({ collection }: Layout, ids: readonly string[], into: Map<string, StoredDocument<B>>): Promise<void> {
     const found = await link.read((database) => {
       const filter: Filter<MongoDocument> = { _id: { $in: ids } };
@@ -34,8 +37,8 @@ export function createReader(link: Link): Reader {
   return {
     async get<B extends Body>(collection: CollectionSpec, id: string) {
       const layout = layoutOf(collection);
-      const document = await link.read((database) => database.collection<MongoDocument>(layout.collection).findOne({ _id: id }));
-      return document === null ? undefined : documentOf<B>(document);
+      const document = await lookUp(layout.collection, id);
+      return document === undefined ? undefined : documentOf<B>(document);
     },
     async getMany<B extends Body>(collection: CollectionSpec, ids: readonly string[]) {
       const layout = layoutOf(collection);

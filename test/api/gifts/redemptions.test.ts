@@ -43,7 +43,7 @@ test('redeeming and reversing say where the log stands with them', async () => {
   }
 });
 
-test('a redemption is not held up by a slow read model, where whoever reads the gift, and no other, waits for it; elsewhere it waits a second', async () => {
+test('a redemption is not held up by a slow read model: those who read the gift, and no others, wait for it', async () => {
   const { through, hold, free } = heldCollection('gifts');
   const slow = await startService({ app: { through } });
   try {
@@ -59,11 +59,6 @@ test('a redemption is not held up by a slow read model, where whoever reads the 
     const began = performance.now();
     assert.equal((await redeem(slow, gift)).status, 201);
     const took = performance.now() - began;
-    if (slow.events.local === undefined) {
-      assert.ok(took > 900, `${took} ms`);
-      assert.equal(await shown(gift), 'sent');
-      return;
-    }
     assert.ok(took < 900, `${took} ms`);
     const asked = performance.now();
     assert.equal(await shown(other), 'sent');

@@ -1,0 +1,79 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { gatheredLookUps } from '../../../src/adapters/mongodb/lookups.js';
+import type { MongoDocument } from '../../../src/adapters/mongodb/layout.js';
+import type { Database, Link } from '../../../src/adapters/mongodb/link.js';
+import { UnavailableError } from '../../../src/ports/unavailable.js';
+import { failureOf } from '../../support/eventStoreEvents.js';
+
+const test = suite('MongoDB: look-ups by id, gathered');
+
+/** A server that holds what is in `documents`, and answers when it is told to. */
+function server(documents: Readonly<Record<string, object>>) {
+  const requests: { collection: string; ids: readonly string[]; answer: () => void; fail: (error: Error) => void }[] = [];
+  const answered = async (collection: string, ids: readonly string[]): Promise<MongoDocument[]> =>
+    new Promise((resolve, reject) => {
+      const found = (): MongoDocument[] => ids.filter((id) => id in documents).map((id) => ({ _id: id, p: '1', ...documents[id] }) as unknown as MongoDocument);
+      requests.push({ collection, ids, answer: () => resolve(found()), fail: reject });
+    });
+  const collection = (name: string): object => ({
+    findOne: async ({ _id }: { _id: string }) => (await answered(name, [_id]))[0] ?? null,
+    find: ({ _id: { $in } }: { _id: { $in: readonly string[] } }) => ({ toArray: async () => answered(name, $in) }),
+  });
+  const link: Pick<Link, 'read'> = { read: async (work) => work({ collection } as unknown as Database) };
+  return { lookUp: gatheredLookUps(link), requests };
+}
+
+const turn = async (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+test('those of one turn go together, each id once, and each gets its own', async () => {
+  const { lookUp, requests } = server({ a: { n: 1 }, b: { n: 2 } });
+  const all = Promise.all([lookUp('c', 'a'), lookUp('c', 'b'), lookUp('c', 'gone'), lookUp('c', 'a')]);
+  await turn();
+  assert.equal(requests.map(({ ids }) => ids), [['a', 'b', 'gone']]);
+  requests[0]?.answer();
+  assert.equal((await all).map((one) => (one as { n?: number } | undefined)?.n), [1, 2, undefined, 1]);
+});
+
+test('two requests are under way, and what comes meanwhile goes with the next; collections don’t wait for each other', async () => {
+  const { lookUp, requests } = server({ a: {}, b: {}, c: {}, d: {} });
+  const first = lookUp('one', 'a');
+  await turn();
+  const second = lookUp('one', 'b');
+  await turn();
+  const later = Promise.all([lookUp('one', 'c'), lookUp('one', 'd')]);
+  const other = lookUp('two', 'a');
+  await turn();
+  assert.equal(requests.map(({ collection, ids }) => [collection, ids]), [['one', ['a']], ['one', ['b']], ['two', ['a']]]);
+  requests[1]?.answer();
+  assert.is((await second)?._id, 'b');
+  await turn();
+  assert.equal(requests[3]?.ids, ['c', 'd']);
+  for (const { answer } of requests) answer();
+  assert.equal([(await first)?._id, (await other)?._id, (await later).map((one) => one?._id)], ['a', 'a', ['c', 'd']]);
+});
+
+test('no request names more than 100', async () => {
+  const { lookUp, requests } = server({});
+  const all = Promise.all(Array.from({ length: 250 }, async (_, n) => lookUp('c', String(n))));
+  await turn();
+  assert.equal(requests.map(({ ids }) => ids.length), [100, 100]);
+  for (const { answer } of requests) answer();
+  await turn();
+  requests[2]?.answer();
+  assert.is((await all).length, 250);
+});
+
+test('a request that fails fails for those who share it; the next goes on', async () => {
+  const { lookUp, requests } = server({ a: {} });
+  const both = Promise.all([failureOf(lookUp('c', 'a')), failureOf(lookUp('c', 'b'))]);
+  await turn();
+  requests[0]?.fail(new UnavailableError('no server'));
+  for (const error of await both) assert.instance(error, UnavailableError);
+  const again = lookUp('c', 'a');
+  await turn();
+  requests[1]?.answer();
+  assert.is((await again)?._id, 'a');
+});
+
+test.run();

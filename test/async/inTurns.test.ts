@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { inTurns } from '../../src/async/inTurns.js';
+import { failureOf } from '../support/eventStoreEvents.js';
+
+const test = suite('one question at a time');
+
+/** Questions that are answered by hand, each with its number. */
+function questions() {
+  const open: { answer: () => void; fail: () => void }[] = [];
+  let asked = 0;
+  const ask = inTurns(async () => {
+    asked += 1;
+    const number = asked;
+    return new Promise<number>((resolve, reject) => open.push({ answer: () => resolve(number), fail: () => reject(new Error(`no ${number}`)) }));
+  });
+  return { ask, open, asked: () => asked };
+}
+
+test('those who ask in one turn share a question that begins after them', async () => {
+  const { ask, open, asked } = questions();
+  const both = Promise.all([ask(), ask()]);
+  assert.is(asked(), 0);
+  await sleep(1);
+  assert.is(asked(), 1);
+  open[0]?.answer();
+  assert.equal(await both, [1, 1]);
+});
+
+test('those who ask while a question is under way get the answer to the next, never that one’s', async () => {
+  const { ask, open, asked } = questions();
+  const first = ask();
+  await sleep(1);
+  const later = Promise.all([ask(), ask()]);
+  await sleep(1);
+  assert.is(asked(), 1);
+  open[0]?.answer();
+  assert.is(await first, 1);
+  await sleep(1);
+  open[1]?.answer();
+  assert.equal(await later, [2, 2]);
+  const last = ask();
+  await sleep(1);
+  open[2]?.answer();
+  assert.is(await last, 3);
+});
+
+test('a question that fails fails for those who share it, and for no one else', async () => {
+  const { ask, open } = questions();
+  const first = failureOf(ask());
+  await sleep(1);
+  const second = ask();
+  open[0]?.fail();
+  assert.is(((await first) as Error).message, 'no 1');
+  await sleep(1);
+  open[1]?.answer();
+  assert.is(await second, 2);
+});
+
+test.run();
