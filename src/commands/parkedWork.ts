@@ -101,16 +101,19 @@ function foundThen({ id, name, history }: FoundWork, own: RecordedEvent): FoundW
 }
 
 /**
- * Of several works: the one that this very command has decided on in an earlier run; else one that waits, else any, of those the one whose own id was given first.
- * @throws Refusal `parked_work_ambiguous` where a command means one of several that wait, and none of them by its own id
+ * Of several works: the one that this very command has decided on in an earlier run; else one that waits, else any, of those the one whose own id was given first. A command means no other one's work
+ * where there is any of its own.
+ * @throws Refusal `parked_work_ambiguous` where a command could mean several that wait
  */
 function meant(all: readonly Looked[], own: readonly string[], context: CommandContext | undefined): Looked | undefined {
   const earlier = context === undefined ? undefined : all.find(({ found }) => ownEvents(found.history, context).length > 0);
   if (earlier !== undefined) return earlier;
   const isOwn = ({ found }: Looked): boolean => own.includes(found.id);
-  const waiting = all.filter(({ found }) => found.work.state === 'parked');
+  const owned = all.filter(isOwn);
+  const some = context !== undefined && owned.length > 0 ? owned : all;
+  const waiting = some.filter(({ found }) => found.work.state === 'parked');
   if (context !== undefined && waiting.length > 1 && !waiting.some(isOwn)) throw new Refusal('parked_work_ambiguous');
-  return waiting.find(isOwn) ?? waiting[0] ?? all.find(isOwn) ?? all[0];
+  return waiting.find(isOwn) ?? waiting[0] ?? owned[0] ?? all[0];
 }
 
 /** @param context the command's, where it is looked for by a command that may be repeated */

@@ -36,7 +36,7 @@ test('what could not be done is listed with its cause, and shown with its events
     assert.deepEqual(one, work);
     assert.deepEqual(events.map(({ type, position: at, by }) => [type, at, by]), [['WorkParked', position, { user: 'system:purchase-process' }]]);
   }
-  refused(await get(`/${gift}`), 404, 'Parked work not found');
+  assert.equal((await get(`/${gift}`)).json.data.id, (await get(`/${transaction}`)).json.data.id, 'a charge is found by its gift');
   refused(await get('/nothing'), 404, 'Parked work not found');
   refused(await decide('nothing', 'retry'), 404, 'Parked work not found');
   for (const what of ['retry', 'discard'] as const) refused(await decide('nothing', what, ''), 404, 'Parked work not found');

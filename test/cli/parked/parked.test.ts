@@ -57,7 +57,7 @@ test('list and show tell what could not be done, for whom, how often, since when
     assert.equal(shown.code, 0, shown.err);
     assert.match(shown.out, new RegExp(`^parked work ${id}: purchase charge of ${transaction}\nparked, after being parked 1 time in a row; it waits for a person: gift parked retry ${id} `));
     assert.match(shown.out, /\ncause: the simulated provider does not take this request\n/);
-    assert.match(shown.out, /WorkParked +system:purchase-process/);
+    assert.match(shown.out, /WorkParked\n +by system:purchase-process/);
     assert.match(shown.out, new RegExp(`\ngift history ${transaction} shows all that happened around it\n$`));
   }
   const [whole] = (await parked('show', id, '--json')).records() as Json[];
