@@ -72,11 +72,11 @@ export function historyOf(gifts: number, options: { readonly fresh?: boolean } =
   return { dir, ...(JSON.parse(readFileSync(made, 'utf8')) as Pick<BenchData, 'events' | 'gifts'>) };
 }
 
-/** Brings the catalogue and the accounts in. */
-export function importCatalogue(dir: string): void {
+/** Brings the catalogue and the accounts in. `settings`: further ones, such as where the engines are. */
+export function importCatalogue(dir: string, settings: Readonly<Record<string, string>> = {}): void {
   const file = join(dir, 'bench-catalogue.json');
   writeFileSync(file, JSON.stringify(catalogue()));
-  execFileSync(process.execPath, [GIFT, 'import', file], { env: { PATH: process.env['PATH'], DATA_DIR: dir }, stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync(process.execPath, [GIFT, 'import', file], { env: { PATH: process.env['PATH'], DATA_DIR: dir, ...settings }, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
 /** The till whose merchant a gift of this product is valid for, and a location of that merchant. */

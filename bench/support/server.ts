@@ -34,10 +34,10 @@ process.on('exit', () => {
 });
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-/** Starts the service on a data folder; its log goes to `service.log` there. `profile`: a folder that a CPU profile is written to at the end. */
-export async function startService(dir: string, options: { readonly roles?: string; readonly profile?: string } = {}): Promise<Server> {
+/** Starts the service on a data folder; its log goes to `service.log` there. `profile`: a folder that a CPU profile is written to at the end; `settings`: further ones, such as where the engines are. */
+export async function startService(dir: string, options: { readonly roles?: string; readonly profile?: string; readonly settings?: Readonly<Record<string, string>> } = {}): Promise<Server> {
   const log = join(dir, 'service.log');
-  const env = { PATH: process.env['PATH'], DATA_DIR: dir, PORT: '0', LOG_LEVEL: 'info', ...(options.roles === undefined ? {} : { ROLES: options.roles }) };
+  const env = { PATH: process.env['PATH'], DATA_DIR: dir, PORT: '0', LOG_LEVEL: 'info', ...(options.roles === undefined ? {} : { ROLES: options.roles }), ...options.settings };
   const profiling = options.profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${options.profile}`];
   return start(['--enable-source-maps', ...profiling, '--import', join(dist, 'bench/support/loopProbe.js'), join(dist, 'service/main.js')], env, log, /"url":"([^"]+)"/, '/readyz');
 }
