@@ -53,7 +53,7 @@ test('a gift is given to a user, or to whoever has a number', async () => {
   assert.equal((await redeem(service, id, 'bob')).status, 201);
   assert.deepEqual(await history(id), [['GiftReassigned', 'ticket 7'], ['GiftReassigned', 'ticket 7']]);
   const shown = await gift(service.settings, ['history', id]);
-  assert.match(shown.out, /GiftReassigned +cli:.+phone_number=\*\*\* reason=ticket 7/);
+  assert.match(shown.out, /GiftReassigned\n +by cli:.+\n.*phone_number=\*\*\* reason=ticket 7/);
   for (const [args, message] of [
     [['--to-user', 'nobody'], 'Receiver not found: there is no active user with this id'],
     [['--to-phone', '12'], 'Invalid phone number: give a mobile number such as 07700 900102 or +447700900102'],
