@@ -58,7 +58,10 @@ test('filters hold, and the range is shown', async () => {
     assert.deepEqual([refused.status, refused.json], [422, { error: `${name}: the log knows no ${name} "mistyped"` }], 'an empty answer would look like a fact');
   }
   const none = (await ask('/ops/redemptions?to=1999-01-01')).json;
-  assert.deepEqual([none.data, none.next, none.through, none.to, none.time_zone], [[], null, null, '1999-01-01T23:59:59.999Z', 'Europe/London']);
+  assert.deepEqual([none.data, none.next, none.to, none.time_zone], [[], null, '1999-01-01T23:59:59.999Z', 'Europe/London']);
+  // A log that can't tell where times stand was read to its end.
+  if (service.events.timeBounds === undefined) assert.ok(service.events.isPosition(none.through), String(none.through));
+  else assert.equal(none.through, null);
 });
 
 test('a stream has all of it, recorded at both ends', async () => {
