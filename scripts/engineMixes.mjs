@@ -5,7 +5,7 @@ import { root } from './build.mjs';
 
 const HTTP = /^api\//;
 /** They start the service, but choose its engines themselves. */
-const OWN_ENGINES = /^(docs\/|faults\/outages|processors\/fromNothing|cli\/(projectionsLost|restoreDrill|withoutService)\.)/;
+const OWN_ENGINES = /^(docs\/|faults\/(files|outages)|api\/fullDisk|processors\/fromNothing|cli\/(projectionsLost|restoreDrill|withoutService)\.)/;
 /** What processes of several roles do with each other, over HTTP: each of them sees what another has written, does what another asks for, and rebuilds what another serves. */
 const SEVERAL_ROLES = /^(api\/(health|rebuilding|stripe|gifts\/(gifts|redemptions|transactions|vouchers)|ops\/(parked|projections|refunds))\.)/;
 
