@@ -64,15 +64,28 @@ for (const when of ['done', 'undone'] as const) {
 test('what the provider refuses is parked with its cause at once, and stops nothing else', async ({ house, providers }) => {
   await house.work(await providers.workers(house.deps.records));
   house.process();
-  const wrong = await buy(house, 1, 'card-of-nobody');
+  const refusal = { type: 'invalid_request_error', code: 'livemode_mismatch' };
+  providers.stripe.fault = ({ body }) => (body.includes('pm_card_mastercard') ? { kind: 'answer', answer: { status: 400, body: { error: refusal } } } : undefined);
+  const wrong = await buy(house, 1, 'pm_card_mastercard');
   const right = await buy(house, 2);
   await untilSettled(house, [right], 40_000);
   await house.until(async () => (await house.all('WorkParked')).length === 1);
   const [parked] = (await house.all('WorkParked')).map(({ data }) => data as { entity: string; cause: string });
   assert.is(parked?.entity, wrong.transactionId);
-  assert.match(parked?.cause ?? '', /Stripe refuses the request \(HTTP 400, resource_missing/);
+  assert.match(parked?.cause ?? '', /Stripe refuses the request \(HTTP 400, livemode_mismatch/);
   const creates = providers.stripe.asked.filter(({ method, body }) => method === 'POST' && body.includes(wrong.transactionId));
   assert.is(creates.length, 1);
+});
+
+test('a purchase that the provider can never take is declined, and stops nothing else', async ({ house, providers }) => {
+  await house.work(await providers.workers(house.deps.records));
+  house.process();
+  const never = await buy(house, 1, 'card-of-nobody');
+  await untilSettled(house, [await buy(house, 2)], 40_000);
+  await house.until(async () => (await house.all('PaymentDeclined')).length === 1);
+  const [declined] = (await house.all('PaymentDeclined')).map(({ stream, data }) => ({ stream, ...(data as { code: string }) }));
+  assert.equal([declined?.stream, declined?.code], [`transaction-${never.transactionId}`, 'resource_missing']);
+  assert.equal(await house.all('WorkParked'), []);
 });
 
 test('Retry-After is waited for, by everybody', async ({ house, providers }) => {

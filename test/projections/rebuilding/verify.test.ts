@@ -22,7 +22,7 @@ import { LeaseLostError } from '../../../src/projections/running/writer.js';
 import { FULL_SPEED } from '../../support/fullSpeed.js';
 import { append, buy, installed, newEvent, redeem, settled, type Installation } from '../../support/projecting.js';
 import { depsFor, GIFTS_PROJECTION, inUse, rebuild } from '../../support/rebuilding.js';
-import { until } from '../../support/until.js';
+import { eventually, until } from '../../support/until.js';
 
 const test = suite('verification and repair');
 const GIFTS = collectionOf(gifts);
@@ -206,9 +206,13 @@ test('a document that its store can not read answers nothing, holds nobody up, a
   assert.ok((await model.get(other))?.redemption, 'the others go on');
   for (const id of [hit, touched]) assert.instance(await model.get(id).catch((error: unknown) => error), UnavailableError);
   assert.equal((await model.find({})).map(({ id }) => id), [other]);
-  const [listed, ...more] = await listQuarantined(store.records, gifts);
-  assert.equal([listed?.documentId, listed?.type, more], [touched, 'GiftRedeemed', []]);
-  assert.match(listed?.cause ?? '', /^what is stored is damaged: no JSON/);
+  // One by the event that could not be folded, the other by its reader.
+  const listed = await eventually(async () => {
+    const all = new Map((await listQuarantined(store.records, gifts)).map((entry) => [entry.documentId, entry]));
+    return all.size === 2 ? all : undefined;
+  });
+  assert.equal([listed.get(touched)?.type, listed.get(hit)?.type], ['GiftRedeemed', undefined]);
+  for (const { cause } of listed.values()) assert.match(cause, /^what is stored is damaged: no JSON/);
   const { differences } = await verify(house);
   assert.equal(new Map(differences.map(({ id, kind }) => [id, kind])), new Map([hit, touched].toSorted().map((id) => [id, 'quarantined'])));
   assert.equal(await outcomes(house, [hit, touched]), ['repaired', 'repaired']);
