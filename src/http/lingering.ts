@@ -33,12 +33,12 @@ export interface Lingering {
 
 /** Nothing lingers yet. */
 export function lingering(): Lingering {
-  const watched = new Map<Duplex, NodeJS.Timeout>();
+  const watched = new Map<Duplex, { readonly timer: NodeJS.Timeout; readonly leave: () => void }>();
   const ended = new WeakSet<Duplex>();
   let stopping = false;
 
   const watch = (connection: Duplex, isOver: () => boolean): void => {
-    clearInterval(watched.get(connection));
+    forget(connection);
     const began = performance.now();
     const before = bytesOf(connection);
     let bytes = before;
@@ -52,11 +52,16 @@ export function lingering(): Lingering {
       if (late) connection.destroy();
       if (late || connection.destroyed || isOver()) forget(connection);
     };
-    watched.set(connection, setInterval(look, LOOK_MS).unref());
-    connection.once('close', () => forget(connection));
+    const leave = (): void => forget(connection);
+    watched.set(connection, { timer: setInterval(look, LOOK_MS).unref(), leave });
+    connection.once('close', leave);
   };
+  /** Leaves nothing on a connection that is kept: it may carry thousands of requests. */
   const forget = (connection: Duplex): void => {
-    clearInterval(watched.get(connection));
+    const watching = watched.get(connection);
+    if (watching === undefined) return;
+    clearInterval(watching.timer);
+    connection.off('close', watching.leave);
     watched.delete(connection);
   };
 
