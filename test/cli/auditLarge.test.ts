@@ -87,7 +87,8 @@ test('an export that was killed in the middle of a line is gone on with after it
   assert.ok(kept.length > 1_000 && kept.length < REDEEMED / 2, String(kept.length));
   const rest = linesOf(await taken(exporting(['--after', kept.at(-1)?.split(',')[0] ?? ''])));
   assert.is(rest.pop(), '');
-  const positions = [...kept.slice(1), ...rest].map((line) => Number(line.split(',')[0]));
+  // The apostrophe keeps a spreadsheet from taking a position for a number.
+  const positions = [...kept.slice(1), ...rest].map((line) => Number(line.split(',')[0]?.replace(/^'/, '')));
   assert.is(positions.length, REDEEMED + REVERSED);
   assert.ok(positions.every((position, index) => position === index + 1));
 });
