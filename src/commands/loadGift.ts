@@ -9,7 +9,7 @@ import { Refusal } from '../domain/refusal.js';
 import type { EventStore, RecordedEvent } from '../ports/eventStore.js';
 import type { UserDocument } from '../projections/accounts.js';
 import type { CatalogueView } from '../projections/catalogue/view.js';
-import { getAtLogEnd } from '../projections/getAtLogEnd.js';
+import { getAtLogEnd, MISSING_WAIT_MS } from '../projections/getAtLogEnd.js';
 import type { GiftDocument } from '../projections/gifts.js';
 import type { ReadModel } from '../projections/readModel.js';
 import { type CommandContext, ownEvents } from './context.js';
@@ -76,9 +76,6 @@ async function judge(deps: GiftDeps, giftId: string, history: readonly RecordedE
   const facts = { now, payment, caller };
   return { giftId, history, ...found, ownerWanted, facts: ownerWanted(caller) ? await withPhoneOwner(deps, found.gift, facts) : facts };
 }
-
-/** How long a command waits for the read model to have all of the log before it says that there is no such gift, milliseconds. */
-const MISSING_WAIT_MS = 1000;
 
 /** A gift and how its payment stands; `issue` as in `LoadedGift`. */
 export interface FoundGift {

@@ -7,14 +7,11 @@ import { normalisePhoneNumber } from '../domain/phoneNumber.js';
 import { Refusal } from '../domain/refusal.js';
 import { tellingsOf } from '../domain/telling.js';
 import type { AccountDocument } from '../projections/accounts.js';
-import { getAtLogEnd } from '../projections/getAtLogEnd.js';
+import { getAtLogEnd, MISSING_WAIT_MS } from '../projections/getAtLogEnd.js';
 import type { ReadModel } from '../projections/readModel.js';
 import { type CareDeps, careForGift } from './careForGift.js';
 import type { CommandContext } from './context.js';
 import type { Handled } from './handle.js';
-
-/** How long the read model may take to reach the log's end before it is said that there is no such user, milliseconds. */
-const MISSING_WAIT_MS = 1_000;
 
 /** What the command works with. */
 export interface ReassignDeps extends CareDeps {

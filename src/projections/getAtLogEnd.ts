@@ -8,6 +8,9 @@ export interface AskedModel<T> {
   reached(position: Position, timeoutMs: number): Promise<boolean>;
 }
 
+/** How long a command waits for the read model to reach the log's end before it says that there is no such document, milliseconds. */
+export const MISSING_WAIT_MS = 1_000;
+
 /**
  * The document; `undefined` where the log, as it stood when it was looked for, tells of none. That a read model lacks it is no fact while it is behind.
  * @param waitMs how long the read model may take to reach the log's end, milliseconds

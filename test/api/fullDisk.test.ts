@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { PROJECTIONS } from '../../src/readModels.js';
 import type { ProcessStanding, ProjectionStanding } from '../../src/standing/standing.js';
 import { standings } from '../../src/standing/standings.js';
-import type { TestEngines } from '../support/engines.js';
+import { EMBEDDED } from '../support/engines.js';
 import { purchaseOf } from '../support/giftFlow.js';
 import { type Json, startService } from '../support/service.js';
 import { fillDisk, NO_MOUNT, smallDisk } from '../support/smallDisk.js';
@@ -15,7 +15,6 @@ import { eventually, until } from '../support/until.js';
 
 const test = suite('a full disk, over HTTP');
 const disk = smallDisk(24);
-const EMBEDDED: TestEngines = { servers: new Set(), settings: {}, close: async () => undefined };
 
 testWhere(test, disk !== undefined, NO_MOUNT, 'no process is ready while writes are refused, the status says that the one that had led lives, and all goes on once there is room', async () => {
   const { dir } = disk!;

@@ -6,14 +6,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openEmbeddedEventStore } from '../../src/adapters/embedded/eventStore/eventStore.js';
 import { shortcodeOf } from '../../src/domain/giftIds.js';
+import { EMBEDDED } from '../support/engines.js';
 import { type Ran, gift } from '../support/cli.js';
 import { buy, redeem } from '../support/giftFlow.js';
 import { type Json, startService } from '../support/service.js';
 import { CATALOGUE } from '../support/testCatalogue.js';
 import { eventually } from '../support/until.js';
 
-/** Whatever others are tested on: these are files of this folder. */
-const EMBEDDED = { servers: new Set<never>(), settings: {}, close: async () => undefined };
 const test = suite('the command line without a service');
 let dir = '';
 let gifts: string[] = [];

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import { ROLES } from '../../src/config.js';
 import { transactionStream } from '../../src/domain/purchase.js';
-import type { TestEngines } from '../support/engines.js';
+import { EMBEDDED } from '../support/engines.js';
 import { purchaseOf } from '../support/giftFlow.js';
 import { withLogIn } from '../support/eventStoreFolder.js';
 import { releaseFolder } from '../support/releaseFolder.js';
@@ -16,8 +16,6 @@ import { eventually } from '../support/until.js';
 
 const test = suite<{ dir: string; settings: Readonly<Record<string, string>> }>('files that go away under the service');
 
-/** Their files are what goes away. */
-const EMBEDDED: TestEngines = { servers: new Set(), settings: {}, close: async () => undefined };
 /** A data folder that has served: each test gets a copy. */
 const served = mkdtempSync(join(tmpdir(), 'gift-files-'));
 let settings: Readonly<Record<string, string>>;

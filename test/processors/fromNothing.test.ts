@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { suite } from 'uvu';
 import { READ_STORE_FILE } from '../../src/adapters/embedded/readStore/file.js';
 import { inParallel } from '../../src/async/inParallel.js';
-import type { TestEngines } from '../support/engines.js';
+import { EMBEDDED } from '../support/engines.js';
 import { purchaseOf } from '../support/giftFlow.js';
 import { openRealProviders, type RealProviders } from '../support/realProviders.js';
 import { type Service, startService } from '../support/service.js';
@@ -19,8 +19,6 @@ const test = suite('starting again from nothing');
 const PURCHASES = 2_000;
 const BULK = 500;
 const CLIENTS = 32;
-/** The embedded ones, whatever TEST_ENGINES says: their read store is a file that can be lost. */
-const EMBEDDED: TestEngines = { servers: new Set(), settings: {}, close: async () => undefined };
 
 let providers: RealProviders;
 let dataDir: string;

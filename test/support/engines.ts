@@ -29,6 +29,9 @@ export interface TestEngines {
   close(): Promise<void>;
 }
 
+/** The embedded ones alone, whatever TEST_ENGINES says. */
+export const EMBEDDED: TestEngines = { servers: new Set(), settings: {}, close: async () => undefined };
+
 /** With an EventStoreDB nothing is made up (decisions 10): keys and providers are said. */
 const SAID = {
   TOKEN_KEY: 'the key that signs the access tokens of tests',
